@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# vm: patched
+# policy_target without the daemon: targets by bpftool bound the batches of their cgroups only.
+dcbm_on
+register policy_target || fail "bpftool could not register policy_target"
+same policy "$(policy)" policy_target
+targets=$(map_id targets)
+[ -n "$targets" ] || fail "no map 'targets': $(bpftool map show)"
+cd /sys/fs/cgroup || exit
+mkdir bounded.slice free.slice
+echo +memory >cgroup.subtree_control
+echo +memory >bounded.slice/cgroup.subtree_control
+mkdir bounded.slice/below
+cd - >/dev/null || exit
+
+# target_ns pct_milli scale_milli, keyed by cgroup id: below has none of its own.
+id=$(stat -c %i /sys/fs/cgroup/bounded.slice)
+set_target() {
+	# shellcheck disable=SC2046
+	run bpftool map update id "$targets" key $(u64s "$id") value $(u64s "$1") $(u32s 99000 1000) ||
+		fail "bpftool map update"
+}
+
+# The median batch of later moves, by when the model has learned.
+median_of() {
+	trace_on mm_migrate_batch_end
+	in_cgroup "$1" mover --size 4K --bytes 32M --rounds 4 || fail "the mover in $1 failed"
+	median=$(fields mm_migrate_batch_end moved | tail -n +9 | sort -n |
+		awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }')
+	[ -n "$median" ] || fail "no batches were traced"
+	trace_off
+}
+
+# Without a virtual clock the guest is slow: a page takes 20 to 100 us.
+set_target 100000000
+median_of bounded.slice/below
+wide=$median
+set_target 5000000
+median_of bounded.slice/below
+narrow=$median
+median_of free.slice
+free=$median
+echo "median batch in pages: target 100 ms $wide, target 5 ms $narrow, no target $free"
+[ "$narrow" -lt "$wide" ] || fail "a tighter target did not make smaller batches"
+at_least "batch of the cgroup without a target" "$free" "$narrow"
+unpin_policies
+wait_for 5 no_policy
+rmdir /sys/fs/cgroup/bounded.slice/below /sys/fs/cgroup/bounded.slice /sys/fs/cgroup/free.slice

@@ -189,7 +189,6 @@ void BPF_PROG(target_select, const struct migrate_batch_ctx *batch,
 		return;
 	find_target(&found, id, c, now);
 
-	want.now_ns = now;
 	want.target_ns = found.target_ns;
 	want.scale_milli = found.scale_milli;
 	want.nr_folios = batch->nr_folios;
@@ -226,7 +225,6 @@ void BPF_PROG(target_done, const struct migrate_batch_ctx *batch,
 {
 	struct mb_model *m = model_of(batch);
 	struct mb_sample s = {
-		.now_ns = bpf_ktime_get_ns(),
 		.first_ns = res->first_ns,
 		.growing_ns = res->unmap_ns + res->copy_ns,
 		.total_ns = res->total_ns,

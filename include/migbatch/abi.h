@@ -18,9 +18,9 @@
  * that no batch reaches, 10 s say, asks for the largest batches that the ceilings allow.
  */
 struct mb_target {
-	__u64 target_ns;	/* first-folio delay to stay below; 0: no bound, nor the default's */
+	__u64 target_ns;	/* first-folio delay; 0: no bound, not even the default */
 	__u32 pct_milli;	/* share of batches that must, in 1/1000 percent (99% is 99000) */
-	__u32 scale_milli;	/* slow loop's correction of the target, 1000 is none; 0 is read as 1000 */
+	__u32 scale_milli;	/* slow loop's correction of the target; 0, 1000: none */
 };
 
 /*
@@ -99,12 +99,11 @@ struct mb_peak {
 
 /* What batches of 2^(i-1) < pages <= 2^i cost, for rung i. */
 struct mb_rung {
-	__u64 since_ns;		/* start of the window */
-	__u64 last_ns;		/* last sample */
 	struct mb_peak fixed;	/* ns of first-folio delay that do not grow with the batch */
 	struct mb_peak page;	/* ns of first-folio delay per page, in 1/256 */
 	__u32 whole;		/* mean ns of the whole batch per page, in 1/256 */
-	__u32 samples;		/* in this window */
+	__u32 samples;		/* in this window; 0: hearsay from above, if anything */
+	__u32 last;		/* mb_engine.samples at the last one */
 };
 
 /* Up to 2^18 pages, 1 GiB of 4K pages: the kernel accepts no larger batch. */
@@ -113,7 +112,7 @@ struct mb_rung {
 struct mb_engine {
 	struct mb_rung rungs[MB_RUNGS];
 	__u32 top_pages;	/* largest batch seen */
-	__u32 samples;
+	__u32 samples;		/* batches seen */
 };
 
 enum mb_engine_id {
@@ -163,7 +162,7 @@ enum mb_metric {
 	MB_FLUSH,
 	MB_COPY,
 	MB_TOTAL,
-	MB_WAIT,		/* a task's wait on a migration entry; cgroup is the waiting task's */
+	MB_WAIT,		/* a task's wait on a migration entry, by that task's cgroup */
 	MB_NR_METRICS,
 };
 

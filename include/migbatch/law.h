@@ -12,16 +12,18 @@
  * channels. Hence one pair of costs for each power of two (a rung), for each engine, and a model
  * of its own for each direction, folio order and number of channels. Costs are upper envelopes:
  * the second largest value of one or two windows, so that one outlier, say an interrupt storm,
- * moves nothing and the second one does.
+ * moves nothing and the second one does; nor does it count what smaller batches seem to cost when
+ * larger ones did not at the time.
  *
  * The law. Climb the known rungs as long as a whole rung fits into the target less a margin. What
  * is unknown is small: the first batch ever has MB_START_PAGES at most, and no batch is more than
  * twice as large as any seen before, at the cost per page of the rung below. A rung that did not
- * fit is tried again after MB_FORGET_NS, and only when the rung below says that it should fit. When
- * costs rise on one rung, the rungs below are taken to have risen too.
+ * fit is tried again after MB_FORGET batches, and only when the rung below says that it should
+ * fit. When costs rise on one rung, the rungs below are taken to have risen too.
  *
- * The engine. The one with the lower time per page at the size that its delay allows; both are
- * measured at first, and the one that lost now and then.
+ * The engine. The one that can keep the target; of two that can, the one with the lower time per
+ * page at the size that its delay allows. Both are measured at first, and the one that lost now and
+ * then.
  */
 #ifndef MIGBATCH_LAW_H
 #define MIGBATCH_LAW_H
@@ -39,12 +41,15 @@
 /* Part of the target left free: repetitions of published runs differ by 10 %. */
 #define MB_MARGIN_SHIFT		3
 
-/* A window ends when it has seen enough to be believed. */
-#define MB_WINDOW_NS		1000000000ULL
-#define MB_WINDOW_SAMPLES	64
+/* The second largest of so many is about the 99th percentile, the usual target. */
+#define MB_WINDOW_SAMPLES	128
 
-/* A rung above the target is asked again after this: one miss in that time. */
-#define MB_FORGET_NS		10000000000ULL
+/*
+ * What a rung saw so many batches ago is in doubt: one above the target is tried again, at the
+ * price of one miss, and one sample outweighs it. Batches seen within as many of each other were
+ * done in the same circumstances.
+ */
+#define MB_FORGET		256
 
 /* Trials: how many batches at first, and how many out of how many later. */
 #define MB_TRIAL_FIRST		8
@@ -62,7 +67,6 @@
 
 /* What a batch needs to be chosen. */
 struct mb_want {
-	__u64 now_ns;
 	__u64 target_ns;	/* effective target, 0: no bound */
 	__u32 scale_milli;	/* slow loop's correction; 0: none */
 	__u32 nr_folios;	/* that wait */
@@ -82,7 +86,6 @@ struct mb_choice {
 
 /* What a batch was. */
 struct mb_sample {
-	__u64 now_ns;
 	__u64 first_ns;
 	__u64 growing_ns;	/* the part of first_ns that grows with the batch: unmap and copy */
 	__u64 total_ns;
@@ -167,6 +170,12 @@ static inline __u32 mb_rung_known(const struct mb_rung *r)
 	return (r->samples | r->fixed.prev | r->page.prev) != 0;
 }
 
+/* What is known of a rung is old, or only hearsay from above. */
+static inline __u32 mb_rung_doubtful(const struct mb_engine *e, const struct mb_rung *r)
+{
+	return !r->samples || e->samples - r->last > MB_FORGET;
+}
+
 static inline __u32 mb_peak_value(const struct mb_peak *p)
 {
 	/* A window's only value is not to be trusted, unless there is no other. */
@@ -222,13 +231,40 @@ static inline __u32 mb_start_pages(__u64 budget_ns)
 
 /* A climb over the rungs of an engine. */
 struct mb_climb {
-	__u64 now_ns;
 	__u64 budget_ns;
 	__u32 start;		/* what is safe when nothing is known */
 	__u32 below;		/* highest known rung passed, MB_RUNGS if none */
 	__u32 best;		/* pages */
 	__u32 limit;		/* enum mb_limit: what kept @best from being larger */
 };
+
+/*
+ * Whether rung @i seems too slow for a reason that is not its size: a larger batch was fast enough
+ * at about the same time. Smaller ones would be no better then.
+ */
+MB_LAW int mb_refuted(const struct mb_engine *e MB_ARG, __u64 budget_ns, __u32 i)
+{
+	__u32 last, j;
+	int ret = 0;
+
+	if (i >= MB_RUNGS)
+		return 0;
+	last = e->rungs[i].last;
+	mb_for_each_rung(j) {
+		const struct mb_rung *r = &e->rungs[j];
+
+		if (j <= i || !r->samples)
+			continue;
+		/* Newer, or not much older; the difference wraps. */
+		if ((__s32)(last - r->last) > MB_FORGET)
+			continue;
+		if (mb_rung_fit(r, budget_ns) > (1U << j) >> 1) {
+			ret = 1;
+			break;
+		}
+	}
+	return ret;
+}
 
 /* Take rung @i of @e. Return: whether it is the last one. */
 MB_LAW int mb_climb_rung(const struct mb_engine *e MB_ARG, struct mb_climb *c MB_ARG, __u32 i)
@@ -247,10 +283,12 @@ MB_LAW int mb_climb_rung(const struct mb_engine *e MB_ARG, struct mb_climb *c MB
 
 	low = (1U << i) >> 1;
 	fit = mb_rung_fit(known ? r : below, c->budget_ns);
-	if (fit <= low && known && below && c->now_ns - r->last_ns > MB_FORGET_NS) {
+	if (known && below && fit < 1U << i && mb_rung_doubtful(e, r)) {
 		known = 0;
-		fit = mb_rung_fit(below, c->budget_ns);
+		fit = mb_max(fit, mb_rung_fit(below, c->budget_ns));
 	}
+	if (fit <= low && known && r->samples && mb_refuted(e, c->budget_ns, i))
+		return 0;
 	if (fit <= low) {
 		c->limit = MB_LIMIT_TARGET;
 		/* Below the smallest batch ever seen: its costs, but also what is safe. */
@@ -342,7 +380,7 @@ MB_LAW int mb_choose_size(const struct mb_engine *e MB_ARG, const struct mb_want
 {
 	__u32 ceiling = id == MB_CPU || !w->target_ns ? MB_DEFAULT_PAGES : 1U << (MB_RUNGS - 1);
 	__u32 folio = 1U << mb_min(w->max_order, MB_RUNGS - 1);
-	struct mb_climb climb = { .now_ns = w->now_ns, .budget_ns = mb_budget(w) };
+	struct mb_climb climb = { .budget_ns = mb_budget(w) };
 	__u32 pages = ceiling;
 
 	c->nr_channels = id == MB_DMA ? w->nr_channels : 0;
@@ -384,6 +422,26 @@ static inline __u32 mb_whole_cost(const struct mb_engine *e, __u32 pages)
 	return i < MB_RUNGS ? e->rungs[i].whole : 0xffffffffU;
 }
 
+/* Which of two choices, one of each engine. */
+static inline __u32 mb_better(const struct mb_model *m, const struct mb_want *w,
+			      const struct mb_choice *cpu, const struct mb_choice *dma)
+{
+	__u32 cpu_late = cpu->limit == MB_LIMIT_ONE_FOLIO;
+	__u32 dma_late = dma->limit == MB_LIMIT_ONE_FOLIO;
+	__u32 better, trial;
+
+	/* No trial is worth a batch that is late. */
+	if (cpu_late != dma_late)
+		return cpu_late ? MB_DMA : MB_CPU;
+	if (cpu_late)
+		better = dma->predicted_ns < cpu->predicted_ns ? MB_DMA : MB_CPU;
+	else
+		better = mb_whole_cost(&m->engine[MB_DMA], dma->batch_pages) <
+			 mb_whole_cost(&m->engine[MB_CPU], cpu->batch_pages) ? MB_DMA : MB_CPU;
+	trial = mb_on_trial(m, w, better);
+	return trial < MB_NR_ENGINES ? trial : better;
+}
+
 /**
  * mb_choose() - size and engine of the next batch
  * @m: model of its direction, folio order and channels; only read, races do no harm
@@ -394,15 +452,11 @@ static inline void mb_choose(const struct mb_model *m, const struct mb_want *w,
 			     struct mb_choice *c)
 {
 	struct mb_choice dma = {};
-	__u32 better, trial;
 
 	mb_choose_size(&m->engine[MB_CPU], w, c, MB_CPU);
 	if (w->nr_channels) {
 		mb_choose_size(&m->engine[MB_DMA], w, &dma, MB_DMA);
-		better = mb_whole_cost(&m->engine[MB_DMA], dma.batch_pages) <
-			 mb_whole_cost(&m->engine[MB_CPU], c->batch_pages) ? MB_DMA : MB_CPU;
-		trial = mb_on_trial(m, w, better);
-		if (trial == MB_DMA || (trial == MB_NR_ENGINES && better == MB_DMA))
+		if (mb_better(m, w, c, &dma) == MB_DMA)
 			*c = dma;
 	}
 	if (c->limit != MB_LIMIT_ONE_FOLIO && w->nr_pages <= c->batch_pages)
@@ -416,19 +470,18 @@ static inline void mb_peak_set(struct mb_peak *p, __u32 v)
 	p->prev = v;
 }
 
-static inline void mb_rung_window(struct mb_rung *r, __u64 now_ns)
+/* Make room for a sample. */
+static inline void mb_rung_window(const struct mb_engine *e, struct mb_rung *r)
 {
-	if (now_ns - r->last_ns > MB_FORGET_NS) {
-		/* So old that one new sample is worth more. */
+	if (mb_rung_doubtful(e, r)) {
 		mb_peak_set(&r->fixed, 0);
 		mb_peak_set(&r->page, 0);
-	} else if (r->samples < MB_WINDOW_SAMPLES || now_ns - r->since_ns < MB_WINDOW_NS) {
-		return;
-	} else {
+	} else if (r->samples >= MB_WINDOW_SAMPLES) {
 		mb_peak_rotate(&r->fixed);
 		mb_peak_rotate(&r->page);
+	} else {
+		return;
 	}
-	r->since_ns = now_ns;
 	r->samples = 0;
 }
 
@@ -450,7 +503,7 @@ static inline void mb_spread(struct mb_engine *e, __u32 at)
 		if (!mb_rung_known(r) || mb_peak_value(&r->page) >= cost)
 			continue;
 		mb_peak_set(&r->page, cost);
-		r->last_ns = 0;
+		r->samples = 0;
 	}
 }
 
@@ -480,18 +533,19 @@ static inline __u32 mb_learn(struct mb_engine *e, const struct mb_sample *s)
 	if (i >= MB_RUNGS)
 		return 0;
 	r = &e->rungs[i];
-	mb_rung_window(r, s->now_ns);
+	mb_rung_window(e, r);
 	mb_peak_add(&r->fixed, mb_u32(first - growing));
 	mb_peak_add(&r->page, mb_u32((growing << 8) / n + 1));
 	total = mb_u32((total << 8) / n);
 	/* A mean over about eight batches; the first one is all there is. */
 	r->whole = r->whole ? r->whole - r->whole / 8 + total / 8 : total;
-	r->last_ns = s->now_ns;
+	/* It wraps after 4 billion batches, but 0 and little mean that nothing is known. */
+	if (!++e->samples)
+		e->samples = MB_TRIAL_FIRST;
+	e->top_pages = mb_max(e->top_pages, n);
+	r->last = e->samples;
 	r->samples++;
 	mb_spread(e, i);
-	e->top_pages = mb_max(e->top_pages, n);
-	if (e->samples < 0xffffffffU)
-		e->samples++;
 	return 1;
 }
 

@@ -692,9 +692,6 @@ static void dcbm_release_lost(struct work_struct *work)
 	if (!released)
 		return;
 
-	pr_info("%s answered at last: %u folios are released\n",
-		dma_chan_name(channel->chan), released);
-
 	spin_lock_irq(&channel->lock);
 	channel->lost -= released;
 	lost = channel->lost;
@@ -703,6 +700,8 @@ static void dcbm_release_lost(struct work_struct *work)
 	if (lost)
 		return;
 
+	pr_info("%s answered at last: all its folios are released\n",
+		dma_chan_name(channel->chan));
 	if (atomic_dec_and_test(&dcbm_nr_losing))
 		wake_up(&dcbm_answered);
 	/* Safe to return from: dcbm_exit() flushes this work before the code goes away. */

@@ -43,7 +43,7 @@ int bpfobj_trust(const char *path, int *fd, char *why)
 		snprintf(why, BPFOBJ_WHY_MAX, "%s: writable by others than root, not loaded "
 			 "(chmod go-w)", path);
 	else if (st.st_size > IMAGE_MAX)
-		snprintf(why, BPFOBJ_WHY_MAX, "%s: larger than %u MB, not loaded", path,
+		snprintf(why, BPFOBJ_WHY_MAX, "%s: larger than %d MB, not loaded", path,
 			 IMAGE_MAX >> 20);
 	else {
 		*fd = opened;
@@ -83,7 +83,7 @@ int bpfobj_open(const char *dir, const char *name, struct bpf_object **obj, void
 		char *why)
 {
 	_cleanup_free_ char *path = str_printf("%s/%s" BPFOBJ_SUFFIX, dir, name);
-	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = name);
+	struct bpf_object_open_opts opts = { .sz = sizeof(opts), .object_name = name };
 	_cleanup_close_ int fd = -1;
 	size_t size = 0;
 	int err;

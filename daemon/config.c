@@ -8,6 +8,7 @@
 
 #include "config.h"
 #include "util.h"
+#include "version.h"
 
 #define INTERVAL_MIN_NS (100 * NSEC_PER_MSEC)
 #define INTERVAL_MAX_NS (5 * NSEC_PER_SEC)	/* half of MB_HEARTBEAT_STALE_NS */
@@ -506,7 +507,7 @@ int config_load(struct config *config, const char *root, config_report_fn report
 	struct config fresh = {
 		.mode = MODE_OBSERVE,
 		.policy = strdup("policy_target"),
-		.policy_dir = strdup("/usr/lib/migbatch"),
+		.policy_dir = strdup(MIGBATCH_LIBDIR),
 		.interval_ns = NSEC_PER_SEC,
 	};
 	struct parser p = { .config = &fresh, .report = report, .data = data };

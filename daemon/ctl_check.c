@@ -12,8 +12,7 @@
 #include "ctl.h"
 #include "kernel.h"
 #include "util.h"
-
-#define OBJECT_DIR "/usr/lib/migbatch"
+#include "version.h"
 
 enum result {
 	RESULT_OK,
@@ -244,7 +243,7 @@ static void check_provider(struct checks *c)
 
 static void check_object(struct checks *c, const char *name)
 {
-	_cleanup_free_ char *path = str_printf(OBJECT_DIR "/%s" BPFOBJ_SUFFIX, name);
+	_cleanup_free_ char *path = str_printf(MIGBATCH_LIBDIR "/%s" BPFOBJ_SUFFIX, name);
 	_cleanup_free_ char *what = str_printf("%s" BPFOBJ_SUFFIX, name);
 	char why[BPFOBJ_WHY_MAX] = "";
 	_cleanup_close_ int fd = -1;

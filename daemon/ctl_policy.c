@@ -10,8 +10,8 @@
 #include "ctl.h"
 #include "kernel.h"
 #include "util.h"
+#include "version.h"
 
-#define POLICY_DIR "/usr/lib/migbatch"
 #define POLICY_PREFIX "policy_"
 
 static struct json_object *policy_file(const char *dir, const char *name, const char *loaded)
@@ -95,7 +95,7 @@ static int do_list(int argc, char **argv)
 {
 	struct json_object *answer, *obj = json_object_new_object();
 	char kernel[KERNEL_POLICY_MAX];
-	const char *dir = POLICY_DIR, *loaded = NULL;
+	const char *dir = MIGBATCH_LIBDIR, *loaded = NULL;
 	int ret;
 
 	(void)argv;

@@ -170,10 +170,18 @@ static void print_dcbm(struct json_object *d)
 		printf("  %s\n", json_object_get_string(json_object_array_get_idx(channels, i)));
 }
 
+/* What the daemon has to say about one thing, when it has. */
+static void print_text(struct json_object *obj, const char *name, const char *before)
+{
+	const char *text = get_string(obj, name);
+
+	if (text)
+		printf("%s%s\n", before, text);
+}
+
 static void print_daemon(struct json_object *d)
 {
 	struct json_object *policy, *observer;
-	const char *text;
 
 	if (!get_bool(d, "running")) {
 		puts("daemon: does not answer");
@@ -184,20 +192,16 @@ static void print_daemon(struct json_object *d)
 	printf("daemon: version %s, mode %s\n", get_string(d, "version"), get_string(d, "mode"));
 	printf("  policy: %s, wanted %s, loaded %s\n", get_string(policy, "state"),
 	       or_none(get_string(policy, "wanted")), or_none(get_string(policy, "loaded")));
-	if ((text = get_string(policy, "error")))
-		printf("    %s\n", text);
+	print_text(policy, "error", "    ");
 	printf("  observer: %s\n", !get_bool(observer, "running") ? "not running" :
 	       get_bool(observer, "plain") ? "running, as far as an unpatched kernel allows" :
 					     "running");
-	if ((text = get_string(observer, "error")))
-		printf("    %s\n", text);
+	print_text(observer, "error", "    ");
 	printf("  cgroups: %lld, with a target of their own %lld, missing it %lld\n",
 	       (long long)get_number(d, "cgroups"), (long long)get_number(d, "targets"),
 	       (long long)get_number(d, "missing"));
-	if ((text = get_string(d, "kernel_advice")))
-		printf("  OBSERVING ONLY: %s\n", text);
-	if ((text = get_string(d, "config_error")))
-		printf("  last reload refused, the old configuration is kept: %s\n", text);
+	print_text(d, "kernel_advice", "  OBSERVING ONLY: ");
+	print_text(d, "config_error", "  last reload refused, the old configuration is kept: ");
 }
 
 int do_status(int argc, char **argv)

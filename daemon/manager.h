@@ -21,6 +21,12 @@
 #define STATE_FILE RUN_DIR "/state.json"
 #define LOCK_FILE RUN_DIR "/lock"
 
+/* A cgroup that is gone, while there are figures of it. */
+struct departed {
+	uint64_t id;
+	char *path;
+};
+
 struct manager {
 	sd_event *event;
 	sd_event_source *round;		/* the control loop */
@@ -37,11 +43,14 @@ struct manager {
 	struct ipc_server *ipc;
 	uint64_t scanned_ns;
 	uint64_t scan_cost_ns;
+	struct departed *departed;
+	size_t departed_nr;
 	uint64_t swept_ns;
 	uint64_t *absent;		/* ids that the last sweep found without a cgroup, sorted */
 	size_t absent_nr;
 	uint64_t *absent_next;
 	size_t absent_next_nr;
+	bool targets_full;
 	struct readings advised;	/* the figures of the last round of advice */
 	char status[256];		/* last STATUS= sent */
 	int lock_fd;
@@ -59,6 +68,8 @@ void targets_gone(struct cgroup *cgroup, void *manager);
 
 /* manager_sweep.c */
 void manager_sweep(struct manager *m);
+void departed_add(struct manager *m, const struct cgroup *cgroup);
+const char *departed_path(const struct manager *m, uint64_t id);
 void manager_sweep_free(struct manager *m);
 
 /* manager_advise.c */

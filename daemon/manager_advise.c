@@ -20,8 +20,6 @@ static void advise_one(struct cgroup *c, const struct change *change)
 	struct target target = { r->target_ns, r->pct_milli };
 	char text[TARGET_TEXT_MAX];
 
-	if (change->batches < ADVISE_BATCHES)
-		return;
 	target_format(text, &target);
 	if (change->verdict == VERDICT_MISSES && !c->missing) {
 		c->missing = true;
@@ -36,19 +34,31 @@ static void advise_one(struct cgroup *c, const struct change *change)
 	}
 }
 
-static void advise_all(struct manager *m, const struct readings *now)
+/* What follows is measured from @before on: the batches since then are too few as yet. */
+static void go_on_from(struct reading *r, struct reading *before)
+{
+	struct reading now = *r;
+
+	*r = *before;
+	*before = now;
+}
+
+static void advise_all(struct manager *m, struct readings *now)
 {
 	struct change change;
 
 	for (size_t i = 0; i < now->nr; i++) {
-		const struct reading *r = &now->list[i];
-		const struct reading *before = reading_find(&m->advised, r->id);
+		struct reading *r = &now->list[i];
+		struct reading *before = reading_find(&m->advised, r->id);
 		struct cgroup *c = cgroup_by_id(&m->cgroups, r->id);
 
 		if (!c || !before)
 			continue;
 		change_between(&change, r, before, now->when_ns - m->advised.when_ns);
-		advise_one(c, &change);
+		if (change.batches < ADVISE_BATCHES && r->target_ns == before->target_ns)
+			go_on_from(r, before);
+		else
+			advise_one(c, &change);
 	}
 }
 

@@ -310,7 +310,7 @@ static const char *path_of(uint64_t id, void *data)
 	struct manager *m = data;
 	struct cgroup *c = cgroup_by_id(&m->cgroups, id);
 
-	return c ? c->path : NULL;
+	return c ? c->path : departed_path(m, id);
 }
 
 static bool stats_have(struct json_object *stats, const char *path)

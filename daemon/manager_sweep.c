@@ -12,6 +12,9 @@
 #include "stats.h"
 #include "util.h"
 
+/* More than that between two sweeps lose their names, and only these. */
+#define DEPARTED_MAX 8192
+
 /* Figures stay so long at least after a cgroup's end, for whoever wants to read them. */
 #define SWEEP_EVERY_NS (300 * NSEC_PER_SEC)
 
@@ -72,6 +75,46 @@ static void sweep_map(struct manager *m, const char *name, size_t key_size, size
 	free(s.keys);
 }
 
+void departed_add(struct manager *m, const struct cgroup *cgroup)
+{
+	struct departed *list;
+
+	if (m->departed_nr >= DEPARTED_MAX)
+		return;
+	list = reallocarray(m->departed, m->departed_nr + 1, sizeof(*list));
+	if (!list)
+		return;
+	m->departed = list;
+	list += m->departed_nr;
+	*list = (struct departed){ .id = cgroup->id, .path = strdup(cgroup->path) };
+	m->departed_nr += list->path != NULL;
+}
+
+const char *departed_path(const struct manager *m, uint64_t id)
+{
+	for (size_t i = 0; i < m->departed_nr; i++)
+		if (m->departed[i].id == id)
+			return m->departed[i].path;
+	return NULL;
+}
+
+/* Names without figures, never seen or deleted by now. */
+static void departed_sweep(struct manager *m)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < m->departed_nr; i++) {
+		struct departed d = m->departed[i];
+
+		if (m->absent_nr &&
+		    bsearch(&d.id, m->absent, m->absent_nr, sizeof(d.id), id_compare))
+			m->departed[kept++] = d;
+		else
+			free(d.path);
+	}
+	m->departed_nr = kept;
+}
+
 void manager_sweep(struct manager *m)
 {
 	uint64_t now = now_ns();
@@ -90,6 +133,7 @@ void manager_sweep(struct manager *m)
 	m->absent_next_nr = 0;
 	if (m->absent_nr)
 		qsort(m->absent, m->absent_nr, sizeof(*m->absent), id_compare);
+	departed_sweep(m);
 }
 
 void manager_sweep_free(struct manager *m)
@@ -97,4 +141,9 @@ void manager_sweep_free(struct manager *m)
 	free(m->absent);
 	free(m->absent_next);
 	m->absent = m->absent_next = NULL;
+	for (size_t i = 0; i < m->departed_nr; i++)
+		free(m->departed[i].path);
+	free(m->departed);
+	m->departed = NULL;
+	m->departed_nr = 0;
 }

@@ -16,9 +16,12 @@ static void entry_write(struct manager *m, struct cgroup *c)
 		c->written = true;
 		return;
 	}
-	if (c->written || errno != E2BIG)
+	/* A full map fails for every cgroup to come: say it once. */
+	if (errno != E2BIG || !m->targets_full)
 		log_event(LOG_ERR, "target-failed", c->path, NULL,
-			  "target of %s cannot be written: %s", c->path, strerror(errno));
+			  "target of %s cannot be written: %s", c->path,
+			  errno == E2BIG ? "map `targets` is full" : strerror(errno));
+	m->targets_full = errno == E2BIG;
 	c->written = false;
 }
 
@@ -32,6 +35,7 @@ static void entry_delete(struct manager *m, struct cgroup *c)
 void targets_gone(struct cgroup *cgroup, void *manager)
 {
 	entry_delete(manager, cgroup);
+	departed_add(manager, cgroup);
 }
 
 static void entry_set(struct manager *m, struct cgroup *c, const struct target *target,
@@ -162,6 +166,11 @@ static int gather_visit(const void *key, void *data)
 	return 0;
 }
 
+static bool is_bad(enum slowloop_step step)
+{
+	return step == SLOWLOOP_CUT || step == SLOWLOOP_FLOOR || step == SLOWLOOP_GIVE_UP;
+}
+
 static void judge(struct manager *m, struct cgroup *c)
 {
 	struct target target = { c->entry.target_ns, c->entry.pct_milli };
@@ -173,7 +182,7 @@ static void judge(struct manager *m, struct cgroup *c)
 	c->round.pct_milli = c->entry.pct_milli;
 	step = slowloop_round(&c->loop, &c->round);
 
-	if ((step == SLOWLOOP_CUT || step == SLOWLOOP_FLOOR) && !c->missing) {
+	if (is_bad(step) && !c->missing) {
 		c->missing = true;
 		log_event(LOG_WARNING, "target-missed", c->path, NULL,
 			  "%s misses its %s (last round: %llu of %llu batches over it)", c->path,
@@ -184,6 +193,11 @@ static void judge(struct manager *m, struct cgroup *c)
 		log_event(LOG_INFO, "target-met", c->path, NULL, "%s meets its %s again", c->path,
 			  target_format(text, &target));
 	}
+	if (step == SLOWLOOP_GIVE_UP)
+		log_event(LOG_NOTICE, "target-out-of-reach", c->path, NULL,
+			  "%s: smaller batches do not help it to meet its %s; no more of them for "
+			  "%llu s", c->path, target_format(text, &target),
+			  (unsigned long long)(c->loop.give_up_ns / NSEC_PER_SEC));
 	if (c->loop.scale != before) {
 		log_event(LOG_DEBUG, "target-corrected", c->path, NULL,
 			  "%s: the policy now aims at %u.%u %% of the target", c->path,

@@ -40,6 +40,12 @@ static const char *get_string(struct json_object *obj, const char *name)
 	return field ? json_object_get_string(field) : NULL;
 }
 
+/* 0 for what is no array: an answer of another version must not end the program. */
+static size_t array_length(struct json_object *array)
+{
+	return json_object_is_type(array, json_type_array) ? json_object_array_length(array) : 0;
+}
+
 static void parse_hist(struct json_object *obj, struct mb_hist *sum)
 {
 	struct json_object *slots = get_field(obj, "slots");
@@ -49,7 +55,7 @@ static void parse_hist(struct json_object *obj, struct mb_hist *sum)
 		.max_ns = get_number(obj, "max_ns"),
 	};
 
-	for (size_t i = 0; i < json_object_array_length(slots) && i < MB_HIST_SLOTS; i++)
+	for (size_t i = 0; i < array_length(slots) && i < MB_HIST_SLOTS; i++)
 		h.slots[i] = json_object_get_int64(json_object_array_get_idx(slots, i));
 	hist_add(sum, &h);
 }
@@ -76,16 +82,18 @@ static void parse_cgroup(struct json_object *obj, struct reading *r)
 
 	r->id = get_number(obj, "id");
 	r->path = path ? strdup(path) : NULL;
-	for (size_t i = 0; i < json_object_array_length(hist); i++) {
+	for (size_t i = 0; i < array_length(hist); i++) {
 		struct json_object *h = json_object_array_get_idx(hist, i);
 		const char *metric = get_string(h, "metric");
 
+		if (!metric)
+			continue;
 		if (!strcmp(metric, "first"))
 			parse_hist(h, &r->first);
 		else if (!strcmp(metric, "total"))
 			parse_hist(h, &r->total);
 	}
-	for (size_t i = 0; i < json_object_array_length(counts); i++)
+	for (size_t i = 0; i < array_length(counts); i++)
 		parse_counts(json_object_array_get_idx(counts, i), r);
 
 	r->pct_milli = TARGET_PCT_DEFAULT;
@@ -153,7 +161,7 @@ static void parse_into_owner(struct readings *readings, struct json_object *obj,
 
 int readings_parse(struct readings *readings, struct json_object *cgroups, uint64_t when_ns)
 {
-	size_t nr = json_object_array_length(cgroups);
+	size_t nr = array_length(cgroups);
 
 	*readings = (struct readings){ .when_ns = when_ns };
 	readings->list = calloc(nr + 1, sizeof(*readings->list));
@@ -183,7 +191,7 @@ void readings_free(struct readings *r)
 	*r = (struct readings){ 0 };
 }
 
-const struct reading *reading_find(const struct readings *r, uint64_t id)
+struct reading *reading_find(const struct readings *r, uint64_t id)
 {
 	for (size_t i = 0; i < r->nr; i++)
 		if (r->list[i].id == id)

@@ -44,7 +44,7 @@ struct readings {
  */
 int readings_parse(struct readings *readings, struct json_object *cgroups, uint64_t when_ns);
 void readings_free(struct readings *readings);
-const struct reading *reading_find(const struct readings *readings, uint64_t id);
+struct reading *reading_find(const struct readings *readings, uint64_t id);
 
 enum verdict {
 	VERDICT_NO_TARGET,

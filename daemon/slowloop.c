@@ -21,6 +21,9 @@ static uint64_t window_samples(uint32_t pct_milli)
 	return min_u64(WINDOW_SAMPLES_MAX, (WINDOW_MISSES * PCT_ALL + rest - 1) / rest);
 }
 
+/* Samples at the smallest scale before it is said whether that one helped. */
+#define FLOOR_SAMPLES 20
+
 static uint64_t tolerated(uint64_t samples, uint32_t pct_milli)
 {
 	return samples * (PCT_ALL - pct_milli) / PCT_ALL;
@@ -34,18 +37,46 @@ static void window_restart(struct slowloop *s, uint64_t now_ns)
 	s->window_ns = now_ns;
 }
 
-static enum slowloop_step cut(struct slowloop *s, uint64_t now_ns)
+static void cut(struct slowloop *s, uint64_t now_ns)
 {
 	bool regrown = s->raise_ns && s->raise_ns > s->cut_ns &&
 		       now_ns - s->raise_ns < 2 * s->hold_ns;
-	bool floor = s->scale == SCALE_MIN;
 
-	s->hold_ns = regrown ? min_u64(2 * s->hold_ns, HOLD_MAX_NS) : max_u64(s->hold_ns,
-									      HOLD_MIN_NS);
+	s->hold_ns = regrown ? min_u64(2 * s->hold_ns, HOLD_MAX_NS) :
+			       max_u64(s->hold_ns, HOLD_MIN_NS);
 	s->scale = max_u64(s->scale / 2, SCALE_MIN);
 	s->cut_ns = now_ns;
+}
+
+static void give_up(struct slowloop *s, uint64_t now_ns)
+{
+	s->scale = SCALE_NONE;
+	s->give_up_ns = min_u64(max_u64(2 * s->give_up_ns, GIVE_UP_MIN_NS), GIVE_UP_MAX_NS);
+	s->until_ns = now_ns + s->give_up_ns;
+}
+
+/* A window with too many misses. */
+static enum slowloop_step punish(struct slowloop *s, uint64_t now_ns)
+{
+	uint64_t share = 1000 * s->misses / s->samples;
+	enum slowloop_step step = SLOWLOOP_CUT;
+
+	if (s->until_ns && now_ns < s->until_ns) {
+		step = SLOWLOOP_FLOOR;
+	} else if (s->scale > SCALE_MIN) {
+		if (s->scale == SCALE_NONE)
+			s->first_share = share;
+		cut(s, now_ns);
+	} else if (s->samples < FLOOR_SAMPLES) {
+		return SLOWLOOP_KEEP;
+	} else if (4 * share < 3 * s->first_share) {
+		step = SLOWLOOP_FLOOR;
+	} else {
+		give_up(s, now_ns);
+		step = SLOWLOOP_GIVE_UP;
+	}
 	window_restart(s, now_ns);
-	return floor ? SLOWLOOP_FLOOR : SLOWLOOP_CUT;
+	return step;
 }
 
 static bool raise_scale(struct slowloop *s, uint64_t now_ns)
@@ -94,7 +125,7 @@ enum slowloop_step slowloop_round(struct slowloop *s, const struct slowloop_inpu
 	if (s->misses > tolerated(max_u64(s->samples, need), in->pct_milli)) {
 		if (s->cut_ns && in->now_ns - s->cut_ns < CUT_EVERY_NS)
 			return SLOWLOOP_KEEP;
-		return cut(s, in->now_ns);
+		return punish(s, in->now_ns);
 	}
 
 	if (s->samples < need || in->now_ns - s->window_ns < CUT_EVERY_NS)

@@ -17,6 +17,14 @@
 #define SCALE_NONE 1000		/* no correction, in 1/1000 */
 #define SCALE_MIN 100		/* MB_SCALE_MIN: the policy reads less as this */
 
+/*
+ * Smaller batches cost throughput. When even the smallest scale does not help, something else than
+ * the size of batches makes them late (a task that is preempted, say), and nothing is gained by
+ * paying for it: the correction is given up for so long, twice as long each time.
+ */
+#define GIVE_UP_MIN_NS (60 * NSEC_PER_SEC)
+#define GIVE_UP_MAX_NS (960 * NSEC_PER_SEC)
+
 /* Time that a cut must have had to show its effect before the next one. */
 #define CUT_EVERY_NS (500 * NSEC_PER_MSEC)
 /* Time without a raise after a cut; doubles whenever a raise is answered by a new cut soon. */
@@ -35,6 +43,9 @@ struct slowloop {
 	uint64_t cut_ns;	/* last cut, 0: never */
 	uint64_t raise_ns;	/* last raise, 0: never */
 	uint64_t hold_ns;
+	uint64_t first_share;	/* of misses, in 1/1000, that led to the first of a row of cuts */
+	uint64_t give_up_ns;	/* how long the last giving up was for */
+	uint64_t until_ns;	/* no cuts before */
 	uint64_t sample_ns;	/* when samples were last seen */
 };
 
@@ -51,7 +62,8 @@ enum slowloop_step {
 	SLOWLOOP_GOOD,		/* a whole window within the share, nothing to change */
 	SLOWLOOP_RAISE,		/* the same, and the correction was relaxed */
 	SLOWLOOP_CUT,		/* too many misses, the target was tightened */
-	SLOWLOOP_FLOOR,		/* too many misses, but the scale is at its minimum */
+	SLOWLOOP_FLOOR,		/* too many misses, and no more to be done about it now */
+	SLOWLOOP_GIVE_UP,	/* too many misses, and cutting did not help */
 	SLOWLOOP_DRIFT,		/* nothing seen for long, the correction was relaxed */
 };
 

@@ -14,6 +14,7 @@
 
 #include "config.h"
 #include "util.h"
+#include "version.h"
 
 /* A root directory of its own for each test, and what config_load() said about it. */
 struct fixture {
@@ -112,7 +113,7 @@ static void test_defaults(void **state)
 	assert_int_equal(f->nr, 0);
 	assert_int_equal(f->config.mode, MODE_OBSERVE);
 	assert_string_equal(f->config.policy, "policy_target");
-	assert_string_equal(f->config.policy_dir, "/usr/lib/migbatch");
+	assert_string_equal(f->config.policy_dir, MIGBATCH_LIBDIR);
 	assert_null(f->config.cgroup_root);
 	assert_int_equal(f->config.interval_ns, NSEC_PER_SEC);
 	assert_int_equal(f->config.default_target_ns, 0);

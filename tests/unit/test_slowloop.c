@@ -77,13 +77,43 @@ static void test_no_two_cuts_within_half_a_second(void **state)
 		last = t;
 	}
 	assert_int_equal(cuts, 4);	/* 500, 250, 125, 100 */
+}
+
+/* Nothing is gained at the smallest scale: throughput must not be paid for it. */
+static void test_gives_up_what_does_not_help(void **state)
+{
+	uint64_t small = 0, steps = 0, minutes = 60;
+	struct slowloop s = { 0 };
+
+	(void)state;
+	for (uint64_t t = START; t < START + minutes * 60 * NSEC_PER_SEC; t += ROUND) {
+		struct slowloop_input in = input(t, 10, 5);
+
+		slowloop_round(&s, &in);
+		steps++;
+		small += s.scale < SCALE_NONE;
+	}
+	assert_true(small * 100 < steps);	/* less than 1 % of the time */
+}
+
+/* Out of reach, but much better than without: kept. */
+static void test_keeps_what_helps(void **state)
+{
+	struct slowloop s = { 0 };
+
+	(void)state;
+	for (uint64_t t = START; t < START + 600 * NSEC_PER_SEC; t += ROUND) {
+		struct slowloop_input in = input(t, 10, s.scale == SCALE_MIN ? 1 : 8);
+
+		slowloop_round(&s, &in);
+	}
 	assert_int_equal(s.scale, SCALE_MIN);
 }
 
 static void test_floor_is_told(void **state)
 {
-	struct slowloop s = { .scale = SCALE_MIN };
-	struct slowloop_input in = input(START, 100, 100);
+	struct slowloop s = { .scale = SCALE_MIN, .first_share = 900 };
+	struct slowloop_input in = input(START, 100, 50);
 
 	(void)state;
 	assert_int_equal(slowloop_round(&s, &in), SLOWLOOP_FLOOR);
@@ -243,6 +273,8 @@ int main(void)
 		cmocka_unit_test(test_one_early_miss_is_no_proof),
 		cmocka_unit_test(test_clear_miss_halves_at_once),
 		cmocka_unit_test(test_no_two_cuts_within_half_a_second),
+		cmocka_unit_test(test_gives_up_what_does_not_help),
+		cmocka_unit_test(test_keeps_what_helps),
 		cmocka_unit_test(test_floor_is_told),
 		cmocka_unit_test(test_tolerated_share),
 		cmocka_unit_test(test_raise_is_slow_and_late),

@@ -57,7 +57,7 @@ OBJECT_DECLARE_SIMPLE_TYPE(PtdmaState, PTDMA)
 #define REG_ERROR		0x1100
 #define REG_INT_STATUS_COPY	0x1104
 
-/* Not of the hardware: fault injection and counters for tests, see tests/qemu/README */
+/* Not of the hardware: fault injection and counters for tests, see tests/qemu/README.md */
 #define REG_TEST		0x7000
 #define REG_TEST_MAGIC		0x54465450	/* "PTFT" */
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The guest's hand on the virtual clock of the twin: a few 32-bit ports (bytes work, too).
+ * The guest's hand on the virtual clock of the twin: six 32-bit ports, little endian,
+ * that take single bytes as well.
  *
  *	+0  ro  "TWIN", so that a guest can tell that the device is there
  *	+4  rw  mode: 0 no virtual clock (QEMU runs without -icount; writes are ignored)
@@ -10,6 +11,7 @@
  *	+8  ro  insns-per-ns
  *	+12 ro  rep-bytes: bytes that one counted iteration of a REP string instruction moves
  *	+16 ro  turn-ns: cap of a vCPU's turn in mode 2
+ *	+20 ro  pause-insns: instructions that a PAUSE counts as
  */
 
 #include "qemu/osdep.h"
@@ -22,7 +24,7 @@
 OBJECT_DECLARE_SIMPLE_TYPE(TwinClock, TWIN_CLOCK)
 
 #define TWIN_CLOCK_MAGIC	0x4e495754
-#define TWIN_CLOCK_SIZE		20
+#define TWIN_CLOCK_SIZE		24
 
 enum { MODE_NONE, MODE_BOOT, MODE_FITTED };
 
@@ -33,21 +35,27 @@ struct TwinClock {
 	uint32_t insns_per_ns;
 	uint32_t rep_bytes;
 	uint32_t turn_ns;
+	uint32_t pause_insns;
 	uint32_t mode;
 };
 
-static uint64_t twin_clock_read(void *opaque, hwaddr addr, unsigned int size)
+static uint32_t twin_clock_reg(TwinClock *s, hwaddr reg)
 {
-	TwinClock *s = opaque;
-
-	switch (addr) {
+	switch (reg) {
 	case 0: return TWIN_CLOCK_MAGIC;
 	case 4: return s->mode;
 	case 8: return s->insns_per_ns;
 	case 12: return s->rep_bytes;
 	case 16: return s->turn_ns;
+	case 20: return s->pause_insns;
 	default: return 0;
 	}
+}
+
+static uint64_t twin_clock_read(void *opaque, hwaddr addr, unsigned int size)
+{
+	/* Bytes of a register, too: that is all that the guest's /dev/port can do. */
+	return twin_clock_reg(opaque, addr & ~3) >> (addr & 3) * 8;
 }
 
 static void twin_clock_write(void *opaque, hwaddr addr, uint64_t val, unsigned int size)
@@ -70,7 +78,7 @@ static const MemoryRegionOps twin_clock_ops = {
 	.write = twin_clock_write,
 	.endianness = DEVICE_LITTLE_ENDIAN,
 	.valid = { .min_access_size = 1, .max_access_size = 4 },
-	.impl = { .min_access_size = 4, .max_access_size = 4 },
+	.impl = { .min_access_size = 1, .max_access_size = 4 },
 };
 
 static void twin_clock_realize(DeviceState *dev, Error **errp)
@@ -78,13 +86,14 @@ static void twin_clock_realize(DeviceState *dev, Error **errp)
 	TwinClock *s = TWIN_CLOCK(dev);
 	ISADevice *isa = ISA_DEVICE(dev);
 
-	if (!s->insns_per_ns || !s->rep_bytes) {
-		error_setg(errp, "twin-clock: insns-per-ns and rep-bytes must not be 0");
+	if (!s->insns_per_ns || !s->rep_bytes || !s->pause_insns) {
+		error_setg(errp, "twin-clock: insns-per-ns, rep-bytes and pause-insns must not be 0");
 		return;
 	}
 	s->mode = icount_enabled() ? MODE_BOOT : MODE_NONE;
 	if (s->mode != MODE_NONE) {
 		icount_set_rep_bytes(s->rep_bytes);
+		icount_set_pause_insns(s->pause_insns);
 	}
 	memory_region_init_io(&s->io, OBJECT(s), &twin_clock_ops, s, TYPE_TWIN_CLOCK,
 			      TWIN_CLOCK_SIZE);
@@ -96,6 +105,7 @@ static const Property twin_clock_properties[] = {
 	DEFINE_PROP_UINT32("insns-per-ns", TwinClock, insns_per_ns, 6),
 	DEFINE_PROP_UINT32("rep-bytes", TwinClock, rep_bytes, 2),
 	DEFINE_PROP_UINT32("turn-ns", TwinClock, turn_ns, 20000),
+	DEFINE_PROP_UINT32("pause-insns", TwinClock, pause_insns, 64),
 };
 
 static void twin_clock_class_init(ObjectClass *class, void *data)

@@ -24,8 +24,7 @@
 
 #include "internal.h"
 
-/* The compile-time cap of mm/migrate.c, a static bound of latency (one PMD of 4K pages). */
-#define DEFAULT_PAGES		512U
+#define DEFAULT_PAGES		((u32)NR_MAX_BATCHED_MIGRATION)
 /*
  * What a policy may ask for unless the administrator says otherwise. 16384 pages were the knee of
  * the throughput curve with 16 PTDMA channels and 2M folios; 16 is a whole socket's channels.
@@ -88,25 +87,51 @@ static u64 folio_owner(struct folio *folio)
 }
 
 /* Look at the folios of one owner that wait at the head of the list, up to the largest batch. */
-static void survey(struct migrate_batch_ctx *ctx, struct list_head *from)
+static void survey_list(struct migrate_survey *survey, struct list_head *from, u32 max_pages)
 {
 	struct folio *folio;
 
+	survey->nr_folios = 0;
+	survey->nr_pages = 0;
+	survey->max_order = 0;
+	survey->truncated = false;
 	list_for_each_entry(folio, from, lru) {
 		if (folio_test_hugetlb(folio))
 			continue;
-		if (!ctx->nr_folios) {
-			ctx->cgroup_id = folio_owner(folio);
-			ctx->src_nid = folio_nid(folio);
-		} else if (folio_owner(folio) != ctx->cgroup_id) {
-			break;
+		if (!survey->nr_folios)
+			survey->cgroup_id = folio_owner(folio);
+		else if (folio_owner(folio) != survey->cgroup_id)
+			return;
+		survey->nr_folios++;
+		survey->nr_pages += folio_nr_pages(folio);
+		survey->max_order = max_t(u32, survey->max_order, folio_order(folio));
+		if (survey->nr_pages >= max_pages) {
+			survey->truncated = true;
+			return;
 		}
-		ctx->nr_folios++;
-		ctx->nr_pages += folio_nr_pages(folio);
-		ctx->max_order = max(ctx->max_order, folio_order(folio));
-		if (ctx->nr_pages >= ctx->max_pages)
-			break;
+		cond_resched();
 	}
+}
+
+/*
+ * Folios are seen twice on average: a new survey is due when the last one is used up, or half of it
+ * is and there may be more.
+ */
+static bool survey_update(struct migrate_survey *survey, struct list_head *from, u32 max_pages)
+{
+	if (!survey->nr_folios || (survey->truncated && survey->nr_pages < max_pages / 2))
+		survey_list(survey, from, max_pages);
+	return survey->nr_folios;
+}
+
+static int first_nid(struct list_head *from)
+{
+	struct folio *folio;
+
+	list_for_each_entry(folio, from, lru)
+		if (!folio_test_hugetlb(folio))
+			return folio_nid(folio);
+	return NUMA_NO_NODE;
 }
 
 /* The first impossible value among the parameters of a batch. */
@@ -156,33 +181,44 @@ static void clamp_params(struct migrate_batch *batch, bool first)
 /**
  * migrate_batch_init() - settle the parameters of the next batch
  * @batch: to fill in
+ * @survey: of this migrate_pages() call, all zero before its first batch
  * @from: the folios that wait, hugetlb folios among them are not counted
- * @first: whether it is the first batch of a migrate_pages() call
  * @mode: of the caller
  * @reason: of the caller
  * @dst_nid: node of the destination, or NUMA_NO_NODE
  *
  * Asks the policy, or takes the defaults of the administrator.
+ *
+ * Return: whether there is anything to make a batch of.
  */
-void migrate_batch_init(struct migrate_batch *batch, struct list_head *from, bool first,
-			enum migrate_mode mode, int reason, int dst_nid)
+bool migrate_batch_init(struct migrate_batch *batch, struct migrate_survey *survey,
+			struct list_head *from, enum migrate_mode mode, int reason, int dst_nid)
 {
 	struct migrate_batch_ctx *ctx = &batch->ctx;
+	bool first = !survey->started;
 
 	memset(batch, 0, sizeof(*batch));
+	ctx->max_pages = READ_ONCE(max_pages);
+	if (!survey_update(survey, from, ctx->max_pages))
+		return false;
+
 	batch->id = atomic64_inc_return(&last_id);
+	ctx->cgroup_id = survey->cgroup_id;
+	ctx->nr_folios = survey->nr_folios;
+	ctx->nr_pages = survey->nr_pages;
+	ctx->max_order = survey->max_order;
 	ctx->mode = mode;
 	ctx->reason = reason;
-	ctx->src_nid = NUMA_NO_NODE;
+	ctx->src_nid = first_nid(from);
 	ctx->dst_nid = dst_nid;
-	ctx->max_pages = READ_ONCE(max_pages);
 	ctx->nr_channels = migrate_offload_channels(reason, dst_nid);
-	survey(ctx, from);
 
 	batch->res.params.batch_pages = min(READ_ONCE(default_pages), ctx->max_pages);
 	batch->res.params.nr_channels = min(READ_ONCE(default_channels), ctx->nr_channels);
 	migrate_batch_policy_select(batch);
 	clamp_params(batch, first);
+	survey->started = true;
+	return true;
 }
 
 /**
@@ -206,15 +242,26 @@ void migrate_batch_init_retry(struct migrate_batch *retry, const struct migrate_
 }
 
 /**
- * migrate_batch_owns() - whether a folio may join a batch
+ * migrate_batch_take() - whether the next folio of the list may join a batch
  * @batch: the batch
+ * @survey: as for migrate_batch_init(); a folio that joins is not counted any more
  * @folio: the folio
+ * @nr_pages: base pages that the batch has already
  *
- * Return: whether both have the same owner: a batch is chosen and accounted for one of them.
+ * Return: whether the folio has the owner of the batch, for whom it was chosen and is accounted.
  */
-bool migrate_batch_owns(const struct migrate_batch *batch, struct folio *folio)
+bool migrate_batch_take(const struct migrate_batch *batch, struct migrate_survey *survey,
+			struct folio *folio, unsigned int nr_pages)
 {
-	return folio_owner(folio) == batch->ctx.cgroup_id;
+	/* The owner of the first one may have changed since, but a batch must not be empty. */
+	if (nr_pages && folio_owner(folio) != batch->ctx.cgroup_id) {
+		survey->nr_folios = 0;
+		return false;
+	}
+	if (survey->nr_folios)
+		survey->nr_folios--;
+	survey->nr_pages -= min_t(u32, survey->nr_pages, folio_nr_pages(folio));
+	return true;
 }
 
 /**
@@ -271,6 +318,14 @@ void migrate_batch_restored(struct migrate_batch *batch, struct folio *folio, un
 	}
 	batch->res.blackout_ns = max(batch->res.blackout_ns, blackout);
 	trace_mm_migrate_folio_restored(batch, folio, blackout);
+}
+
+/* A folio is mapped again where it was; its unmapping began at @stamp. */
+void migrate_batch_undone(struct migrate_batch *batch, unsigned long stamp)
+{
+	u64 now = ktime_get_ns() - batch->start_ns;
+
+	batch->res.blackout_ns = max(batch->res.blackout_ns, now - stamp);
 }
 
 /**

@@ -28,9 +28,13 @@
  */
 #define INVALID_BATCHES_MAX 32
 
-/* One attachment of a policy. @seq tells it from an earlier attachment of the same ops. */
+/*
+ * One attachment of a policy. @seq tells it from an earlier attachment of the same ops, and @link,
+ * which is only ever compared, from another link to the same map.
+ */
 struct policy {
 	struct migrate_batch_ops *ops;
+	const struct bpf_link *link;
 	u64 seq;
 	atomic_t nr_invalid;
 	const char *invalid_field;
@@ -115,7 +119,7 @@ static void policy_replace(struct policy *next, enum migrate_batch_exit_kind kin
 	kfree(prev);
 }
 
-static struct policy *policy_create(struct migrate_batch_ops *ops)
+static struct policy *policy_create(struct migrate_batch_ops *ops, const struct bpf_link *link)
 {
 	struct policy *p = kzalloc_obj(*p);
 	int ret;
@@ -128,6 +132,7 @@ static struct policy *policy_create(struct migrate_batch_ops *ops)
 		return ERR_PTR(ret);
 	}
 	p->ops = ops;
+	p->link = link;
 	p->seq = ++last_seq;
 	return p;
 }
@@ -202,7 +207,7 @@ static int migrate_batch_ops_reg(void *kdata, struct bpf_link *link)
 	if (policy_locked()) {
 		ret = -EBUSY;
 	} else {
-		p = policy_create(kdata);
+		p = policy_create(kdata, link);
 		if (IS_ERR(p))
 			ret = PTR_ERR(p);
 		else
@@ -219,7 +224,7 @@ static void migrate_batch_ops_unreg(void *kdata, struct bpf_link *link)
 	mutex_lock(&policy_mutex);
 	p = policy_locked();
 	/* It may have been ejected before, and another one attached. */
-	if (p && p->ops == kdata)
+	if (p && p->link == link)
 		policy_replace(NULL, MIGRATE_BATCH_EXIT_UNREG);
 	mutex_unlock(&policy_mutex);
 }
@@ -231,11 +236,11 @@ static int migrate_batch_ops_update(void *kdata, void *old_kdata, struct bpf_lin
 
 	mutex_lock(&policy_mutex);
 	p = policy_locked();
-	if (p && p->ops != old_kdata) {
+	if (p && p->link != link) {
 		/* The link's own policy was ejected and somebody else's took the place. */
 		ret = -EBUSY;
 	} else {
-		p = policy_create(kdata);
+		p = policy_create(kdata, link);
 		if (IS_ERR(p))
 			ret = PTR_ERR(p);
 		else

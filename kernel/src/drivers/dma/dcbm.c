@@ -336,6 +336,7 @@ static void dcbm_advance(struct dcbm_channel *channel)
 {
 	struct dcbm_job *job = channel->partial;
 	size_t size = folio_size(job->src), len;
+	const size_t max_len = channel->max_len;
 	bool refused = false;
 
 	while (job->sent < size && !READ_ONCE(job->failed)) {
@@ -348,8 +349,11 @@ static void dcbm_advance(struct dcbm_channel *channel)
 		if (READ_ONCE(channel->in_flight))
 			break;
 		refused = len <= DCBM_MIN_LEN;
-		if (refused)
+		if (refused) {
+			/* At every length: then the length was not the reason. */
+			channel->max_len = max_len;
 			break;
+		}
 		channel->max_len = max_t(size_t, len / 2, DCBM_MIN_LEN);
 	}
 	dma_async_issue_pending(channel->chan);

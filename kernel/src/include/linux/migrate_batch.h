@@ -15,6 +15,26 @@
 
 struct folio;
 
+/**
+ * struct migrate_survey - what a migrate_pages() call knows of the folios that wait
+ * @cgroup_id: owner of the folios at the head of the list
+ * @nr_folios: folios of that owner that were seen and are still on the list; 0 if unknown
+ * @nr_pages: the same in base pages
+ * @max_order: largest order among those seen
+ * @truncated: there may be more of them
+ * @started: there was a batch before in this call
+ *
+ * Kept from batch to batch: a walk through the list for each batch would cost more than the batch.
+ */
+struct migrate_survey {
+	u64 cgroup_id;
+	u32 nr_folios;
+	u32 nr_pages;
+	u32 max_order;
+	bool truncated;
+	bool started;
+};
+
 #ifdef CONFIG_MIGRATE_BATCH
 
 /* Most channels that a batch may use, as set by the administrator. */
@@ -32,10 +52,11 @@ static inline bool migrate_batch_enabled(void)
 	return static_branch_unlikely(&migrate_batch_key);
 }
 
-void migrate_batch_init(struct migrate_batch *batch, struct list_head *from, bool first,
-			enum migrate_mode mode, int reason, int dst_nid);
+bool migrate_batch_init(struct migrate_batch *batch, struct migrate_survey *survey,
+			struct list_head *from, enum migrate_mode mode, int reason, int dst_nid);
 void migrate_batch_init_retry(struct migrate_batch *retry, const struct migrate_batch *batch);
-bool migrate_batch_owns(const struct migrate_batch *batch, struct folio *folio);
+bool migrate_batch_take(const struct migrate_batch *batch, struct migrate_survey *survey,
+			struct folio *folio, unsigned int nr_pages);
 
 void migrate_batch_start(struct migrate_batch *batch, unsigned int nr_succeeded,
 			 unsigned int nr_failed);
@@ -44,6 +65,7 @@ void migrate_batch_unmapped(struct migrate_batch *batch);
 void migrate_batch_flushed(struct migrate_batch *batch);
 void migrate_batch_copied(struct migrate_batch *batch, u64 start_ns);
 void migrate_batch_restored(struct migrate_batch *batch, struct folio *folio, unsigned long stamp);
+void migrate_batch_undone(struct migrate_batch *batch, unsigned long stamp);
 void migrate_batch_end(struct migrate_batch *batch, unsigned int nr_succeeded,
 		       unsigned int nr_failed);
 void migrate_batch_fallback(struct migrate_batch *batch, enum migrate_fallback cause,
@@ -58,12 +80,18 @@ void migrate_batch_trace_unreg(void);
 #else
 
 static inline bool migrate_batch_enabled(void) { return false; }
-static inline void migrate_batch_init(struct migrate_batch *batch, struct list_head *from,
-				      bool first, enum migrate_mode mode, int reason,
-				      int dst_nid) { }
+static inline bool migrate_batch_init(struct migrate_batch *batch, struct migrate_survey *survey,
+				      struct list_head *from, enum migrate_mode mode, int reason,
+				      int dst_nid)
+{
+	return false;
+}
+
 static inline void migrate_batch_init_retry(struct migrate_batch *retry,
 					    const struct migrate_batch *batch) { }
-static inline bool migrate_batch_owns(const struct migrate_batch *batch, struct folio *folio)
+static inline bool migrate_batch_take(const struct migrate_batch *batch,
+				      struct migrate_survey *survey, struct folio *folio,
+				      unsigned int nr_pages)
 {
 	return true;
 }
@@ -76,6 +104,7 @@ static inline void migrate_batch_flushed(struct migrate_batch *batch) { }
 static inline void migrate_batch_copied(struct migrate_batch *batch, u64 start_ns) { }
 static inline void migrate_batch_restored(struct migrate_batch *batch, struct folio *folio,
 					  unsigned long stamp) { }
+static inline void migrate_batch_undone(struct migrate_batch *batch, unsigned long stamp) { }
 static inline void migrate_batch_end(struct migrate_batch *batch, unsigned int nr_succeeded,
 				     unsigned int nr_failed) { }
 static inline void migrate_batch_fallback(struct migrate_batch *batch, enum migrate_fallback cause,

@@ -21,7 +21,8 @@
  * struct migrate_batch_ctx - what is known of a batch before it starts
  * @cgroup_id: cgroup v2 id of the memcg that owns every folio of the batch; the root's when the
  *	folios are not charged
- * @nr_folios: folios of this owner that wait at the head of the list; counting stops at @max_pages
+ * @nr_folios: folios of this owner that wait at the head of the list, as far as they were counted:
+ *	at least half of @max_pages if there are more
  * @nr_pages: the same in base pages
  * @max_order: largest order among them
  * @mode: enum migrate_mode of the caller
@@ -47,8 +48,9 @@ struct migrate_batch_ctx {
 
 /**
  * struct migrate_batch_params - how a batch is to be done
- * @batch_pages: base pages unmapped per TLB flush; 0 is the kernel default (512). The folio that
- *	crosses the limit still belongs to the batch. Clamped to ctx->max_pages.
+ * @batch_pages: base pages unmapped per TLB flush; 0 is the kernel default (those of a PMD: 512 on
+ *	x86). The folio that crosses the limit still belongs to the batch. Clamped to
+ *	ctx->max_pages.
  * @depth: batches in flight; 0 and 1 copy a whole batch before mapping it back, which is all that
  *	this kernel does: larger values are clamped to 1
  * @nr_channels: DMA channels; 0 copies by CPU. Clamped to ctx->nr_channels.
@@ -72,7 +74,7 @@ struct migrate_batch_params {
  * @copy_ns: the wait for the copy engine; 0 when no channel was used
  * @first_ns: from the start of the batch until its first folio was mapped back; 0 if none was
  * @total_ns: the whole batch
- * @blackout_ns: longest time that one folio of the batch was not mapped
+ * @blackout_ns: longest time that one folio of the batch was not mapped, whether it moved or not
  * @nr_moved: base pages migrated
  * @nr_failed: base pages that did not migrate in this batch
  * @nr_dma: base pages whose content a channel copied

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Figures of cgroups as a stats answer has them, and what two of them taken one after the other say:
- * shared by the live table and by the daemon's advice.
+ * Figures of cgroups as a stats answer has them, and what two of them taken one after the other
+ * say: shared by the live table and by the daemon's advice.
  */
 #ifndef MIGBATCH_READING_H
 #define MIGBATCH_READING_H
@@ -39,8 +39,8 @@ struct readings {
 };
 
 /*
- * From the array of cgroups that stats_read() makes, with their targets added. Cgroups for which the
- * same cgroup's target is in force are one reading, that one's.
+ * From the array of cgroups that stats_read() makes, with their targets added. Cgroups for which
+ * the same cgroup's target is in force are one reading, that one's.
  */
 int readings_parse(struct readings *readings, struct json_object *cgroups, uint64_t when_ns);
 void readings_free(struct readings *readings);

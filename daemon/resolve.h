@@ -5,7 +5,7 @@
  * For one cgroup, a target set by migbatchctl goes before the configuration; there a section that
  * names the cgroup's very path goes before any glob, and of two globs the later one. What is in
  * force is the strictest target from the cgroup up to the root, as the policy finds it too: without
- * one of its own a cgroup has its ancestor's, and with one it is still bound by a stricter ancestor.
+ * one of its own a cgroup has its ancestor's, and with one a stricter ancestor still bounds it.
  * DefaultTarget= counts where nobody up to the root has any.
  */
 #ifndef MIGBATCH_RESOLVE_H

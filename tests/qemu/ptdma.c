@@ -607,7 +607,7 @@ static uint64_t ptdma_read(void *opaque, hwaddr addr, unsigned int size)
 static void ptdma_write_control(PtdmaState *s, uint32_t val)
 {
 	s->control = val;
-	/* A submitter that does not know of the error yet must not restart the failed descriptor. */
+	/* A submitter that does not know of the error must not restart the failed descriptor. */
 	if (val & CONTROL_RUN && !(s->int_status & INT_ERROR)) {
 		s->halted = false;
 	}

@@ -6,6 +6,7 @@
  * not run.
  */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -27,8 +29,10 @@ static struct {
 	unsigned long pause_ms;
 	size_t call_bytes;
 	bool keep_size;
+	bool may_stay;
 	bool verify_each;
 	const char *report;
+	const char *turn;
 } opts = {
 	.region = { .bytes = 64 << 20, .folio = PAGE_BYTES, .seed = 1 },
 	.nodes = { 0, 1 },
@@ -48,8 +52,10 @@ static const char usage_text[] =
 	"  --call N[K|M|G]    memory a move_pages(2) call (all)\n"
 	"  --writers N        threads that write meanwhile, at most 8\n"
 	"  --seed N           of the contents\n"
+	"  --may-stay         pages that do not move are counted, but are no failure\n"
 	"  --keep-size        fail when a folio was split\n"
 	"  --verify-last      compare contents after the last round only\n"
+	"  --turn FILE        movers of one FILE move one at a time\n"
 	"  --report FILE      the result line goes there as well\n";
 
 static atomic_bool stop_writers;
@@ -154,8 +160,8 @@ static unsigned long parse_number(const char *text)
 
 static void parse_options(int argc, char **argv)
 {
-	enum { SIZE, KIND, BYTES, FROM, TO, ROUNDS, SECONDS, PAUSE, CALL, WRITERS, SEED, KEEP,
-	       LAST, REPORT };
+	enum { SIZE, KIND, BYTES, FROM, TO, ROUNDS, SECONDS, PAUSE, CALL, WRITERS, SEED, STAY, KEEP,
+	       LAST, TURN, REPORT };
 	static const struct option longs[] = {
 		{ "size", required_argument, NULL, SIZE },
 		{ "kind", required_argument, NULL, KIND },
@@ -168,8 +174,10 @@ static void parse_options(int argc, char **argv)
 		{ "call", required_argument, NULL, CALL },
 		{ "writers", required_argument, NULL, WRITERS },
 		{ "seed", required_argument, NULL, SEED },
+		{ "may-stay", no_argument, NULL, STAY },
 		{ "keep-size", no_argument, NULL, KEEP },
 		{ "verify-last", no_argument, NULL, LAST },
+		{ "turn", required_argument, NULL, TURN },
 		{ "report", required_argument, NULL, REPORT },
 		{ }
 	};
@@ -189,8 +197,10 @@ static void parse_options(int argc, char **argv)
 		case CALL: opts.call_bytes = parse_size(optarg); break;
 		case WRITERS: r->writers = parse_number(optarg); break;
 		case SEED: r->seed = parse_number(optarg); break;
+		case STAY: opts.may_stay = true; break;
 		case KEEP: opts.keep_size = true; break;
 		case LAST: opts.verify_each = false; break;
+		case TURN: opts.turn = optarg; break;
 		case REPORT: opts.report = optarg; break;
 		default: fputs(usage_text, stderr); exit(2);
 		}
@@ -201,6 +211,31 @@ static void parse_options(int argc, char **argv)
 		fputs(usage_text, stderr);
 		exit(2);
 	}
+}
+
+/* The lock that movers of one file take turns with; -1 without one. */
+static int turn_open(void)
+{
+	int fd;
+
+	if (!opts.turn)
+		return -1;
+	fd = open(opts.turn, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0) {
+		fprintf(stderr, "cannot open %s\n", opts.turn);
+		exit(2);
+	}
+	return fd;
+}
+
+static void move_to(int node, int turn_fd, struct region_move *total)
+{
+	if (turn_fd >= 0)
+		flock(turn_fd, LOCK_EX);
+	region_move(&opts.region, node, opts.call_bytes, total);
+	if (turn_fd >= 0)
+		flock(turn_fd, LOCK_UN);
+	region_whole_folios(&opts.region);
 }
 
 static bool time_is_over(uint64_t start, unsigned long rounds)
@@ -225,6 +260,7 @@ int main(int argc, char **argv)
 	struct region_move total = { };
 	uint64_t wrong = 0, elsewhere = 0, writes = 0, folios, whole_before, whole, start;
 	unsigned long rounds = 0;
+	int turn_fd;
 	char line[1024];
 	unsigned int i;
 	bool ok;
@@ -243,13 +279,13 @@ int main(int argc, char **argv)
 		return 2;
 	}
 
+	turn_fd = turn_open();
 	start_writers(writers);
 	start = now_ns();
 	do {
 		int node = opts.nodes[(rounds + 1) % 2];
 
-		region_move(r, node, opts.call_bytes, &total);
-		region_whole_folios(r);
+		move_to(node, turn_fd, &total);
 		if (opts.verify_each) {
 			elsewhere += region_elsewhere(r, node);
 			wrong += region_wrong_words(r, false);
@@ -267,7 +303,8 @@ int main(int argc, char **argv)
 	wrong += region_wrong_words(r, true);
 	elsewhere += region_elsewhere(r, opts.nodes[rounds % 2]);
 	whole = region_whole_folios(r);
-	ok = !wrong && !elsewhere && !total.failed && (!opts.keep_size || whole == folios);
+	ok = !wrong && (opts.may_stay || (!elsewhere && !total.failed)) &&
+	     (!opts.keep_size || whole == folios);
 
 	snprintf(line, sizeof(line),
 		 "mover: result=%s kind=%s size=%zu bytes=%zu rounds=%lu moved=%" PRIu64

@@ -278,37 +278,26 @@ uint64_t region_elsewhere(const struct region *r, int node)
 	return elsewhere;
 }
 
-static uint64_t page_flags(int flags_fd, uint64_t pfn)
-{
-	uint64_t flags = 0;
-
-	if (pread(flags_fd, &flags, sizeof(flags), pfn * sizeof(flags)) != sizeof(flags))
-		return 0;
-	return flags;
-}
-
 /* A folio is whole when its frames follow each other, a head and tails, and it ends there. */
 static bool folio_is_whole(const struct region *r, int flags_fd, const uint64_t *entries)
 {
 	const uint64_t pfn_mask = (1ULL << 55) - 1;
 	size_t nr = r->folio / PAGE_BYTES, i;
-	uint64_t pfn = entries[0] & pfn_mask, flags;
+	uint64_t flags[HUGE_BYTES / PAGE_BYTES + 1] = { };
+	uint64_t pfn = entries[0] & pfn_mask;
 
-	if (!pfn)
+	/* Short at the end of memory, which then ends the folio as well. */
+	if (!pfn || pread(flags_fd, flags, (nr + 1) * sizeof(*flags), pfn * sizeof(*flags)) <= 0)
 		return false;
 	for (i = 0; i <= nr; i++) {
-		bool tail;
+		bool tail = flags[i] >> KPF_COMPOUND_TAIL & 1;
 
 		if (i < nr && (entries[i] & pfn_mask) != pfn + i)
-			return false;
-		flags = page_flags(flags_fd, pfn + i);
-		tail = flags >> KPF_COMPOUND_TAIL & 1;
-		if (nr == 1 && i == 0 && flags >> KPF_COMPOUND_HEAD & 1)
 			return false;
 		if (tail != (i > 0 && i < nr))
 			return false;
 	}
-	return true;
+	return nr > 1 || !(flags[0] >> KPF_COMPOUND_HEAD & 1);
 }
 
 uint64_t region_whole_folios(struct region *r)

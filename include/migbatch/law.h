@@ -53,6 +53,8 @@
 
 /* Trials: how many batches at first, and how many out of how many later. */
 #define MB_TRIAL_FIRST		8
+/* Batches on a rung before its time a page is compared: the first one alone may have been cold. */
+#define MB_TRIAL_RUNG		4
 #define MB_TRIAL_AGAIN		4
 #define MB_TRIAL_PERIOD		2048
 
@@ -403,12 +405,30 @@ MB_LAW int mb_choose_size(const struct mb_engine *e MB_ARG, const struct mb_want
 	return 0;
 }
 
-/* The engine that is to be measured, whatever is known of it; MB_NR_ENGINES for none. */
-static inline __u32 mb_on_trial(const struct mb_model *m, const struct mb_want *w, __u32 better)
+/* Whether a rung has seen enough batches to be judged by them. */
+static inline __u32 mb_rung_judged(const struct mb_rung *r)
 {
-	if (m->engine[MB_DMA].samples < MB_TRIAL_FIRST)
+	return r->samples >= MB_TRIAL_RUNG || r->page.prev;
+}
+
+/*
+ * Whether an engine is known well enough at the size of a batch to do without a trial. Every other
+ * batch at most is a trial of a rung: what was asked for may never come out as that size.
+ */
+static inline __u32 mb_tried(const struct mb_engine *e, const struct mb_want *w, __u32 pages)
+{
+	if (e->samples < MB_TRIAL_FIRST)
+		return 0;
+	return (w->turn & 1) || mb_rung_judged(&e->rungs[mb_rung_of(mb_min(pages, w->nr_pages))]);
+}
+
+/* The engine that is to be measured, whatever is known of it; MB_NR_ENGINES for none. */
+static inline __u32 mb_on_trial(const struct mb_model *m, const struct mb_want *w, __u32 better,
+				const struct mb_choice *cpu, const struct mb_choice *dma)
+{
+	if (!mb_tried(&m->engine[MB_DMA], w, dma->batch_pages))
 		return MB_DMA;
-	if (m->engine[MB_CPU].samples < MB_TRIAL_FIRST)
+	if (!mb_tried(&m->engine[MB_CPU], w, cpu->batch_pages))
 		return MB_CPU;
 	if (w->turn % MB_TRIAL_PERIOD < MB_TRIAL_AGAIN)
 		return better == MB_DMA ? MB_CPU : MB_DMA;
@@ -438,7 +458,7 @@ static inline __u32 mb_better(const struct mb_model *m, const struct mb_want *w,
 	else
 		better = mb_whole_cost(&m->engine[MB_DMA], dma->batch_pages) <
 			 mb_whole_cost(&m->engine[MB_CPU], cpu->batch_pages) ? MB_DMA : MB_CPU;
-	trial = mb_on_trial(m, w, better);
+	trial = mb_on_trial(m, w, better, cpu, dma);
 	return trial < MB_NR_ENGINES ? trial : better;
 }
 
@@ -537,8 +557,11 @@ static inline __u32 mb_learn(struct mb_engine *e, const struct mb_sample *s)
 	mb_peak_add(&r->fixed, mb_u32(first - growing));
 	mb_peak_add(&r->page, mb_u32((growing << 8) / n + 1));
 	total = mb_u32((total << 8) / n);
-	/* A mean over about eight batches; the first one is all there is. */
-	r->whole = r->whole ? r->whole - r->whole / 8 + total / 8 : total;
+	/* A mean over about eight batches; of the first few the best, since some were cold. */
+	if (!r->whole || (!mb_rung_judged(r) && total < r->whole))
+		r->whole = total;
+	else if (mb_rung_judged(r))
+		r->whole = r->whole - r->whole / 8 + total / 8;
 	/* It wraps after 4 billion batches, but 0 and little mean that nothing is known. */
 	if (!++e->samples)
 		e->samples = MB_TRIAL_FIRST;

@@ -7,9 +7,9 @@ set_knob default_pages 2048
 for kind in anon shmem; do
 	for size in 4K 64K 2M; do
 		count_from_here
-		move --size "$size" --bytes 32M --rounds 6 --writers 2 --kind $kind
+		move --size "$size" --bytes 16M --rounds 4 --writers 2 --kind $kind
 		show_counters
-		at_least "pages by DMA ($kind $size)" "$(since pages_dma)" 1000
+		at_least "pages by DMA ($kind $size)" "$(since pages_dma)" 500
 	done
 done
 cat /sys/kernel/dcbm/channels

@@ -195,26 +195,31 @@ ssize_t migrate_batch_policy_show(char *buf)
 	return ret;
 }
 
-static int migrate_batch_ops_reg(void *kdata, struct bpf_link *link)
+/* Attach @ops for @link, in the place of the link's own earlier policy if it has one. */
+static int policy_set(struct migrate_batch_ops *ops, const struct bpf_link *link)
 {
 	struct policy *p;
 	int ret = 0;
 
-	if (!link)
-		return -EOPNOTSUPP;
-
 	mutex_lock(&policy_mutex);
-	if (policy_locked()) {
+	p = policy_locked();
+	if (p && p->link != link) {
+		/* Also for a link whose policy was ejected, if another one took the place. */
 		ret = -EBUSY;
 	} else {
-		p = policy_create(kdata, link);
+		p = policy_create(ops, link);
 		if (IS_ERR(p))
 			ret = PTR_ERR(p);
 		else
-			policy_replace(p, MIGRATE_BATCH_EXIT_NONE);
+			policy_replace(p, MIGRATE_BATCH_EXIT_UPDATE);
 	}
 	mutex_unlock(&policy_mutex);
 	return ret;
+}
+
+static int migrate_batch_ops_reg(void *kdata, struct bpf_link *link)
+{
+	return link ? policy_set(kdata, link) : -EOPNOTSUPP;
 }
 
 static void migrate_batch_ops_unreg(void *kdata, struct bpf_link *link)
@@ -231,23 +236,7 @@ static void migrate_batch_ops_unreg(void *kdata, struct bpf_link *link)
 
 static int migrate_batch_ops_update(void *kdata, void *old_kdata, struct bpf_link *link)
 {
-	struct policy *p;
-	int ret = 0;
-
-	mutex_lock(&policy_mutex);
-	p = policy_locked();
-	if (p && p->link != link) {
-		/* The link's own policy was ejected and somebody else's took the place. */
-		ret = -EBUSY;
-	} else {
-		p = policy_create(kdata, link);
-		if (IS_ERR(p))
-			ret = PTR_ERR(p);
-		else
-			policy_replace(p, MIGRATE_BATCH_EXIT_UPDATE);
-	}
-	mutex_unlock(&policy_mutex);
-	return ret;
+	return policy_set(kdata, link);
 }
 
 static int migrate_batch_ops_init(struct btf *btf)

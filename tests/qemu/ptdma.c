@@ -131,6 +131,7 @@ struct PtdmaState {
 
 	/* counters, kept over a reset */
 	uint32_t descriptors;
+	uint32_t duplicated;		/* descriptors when a completion was last duplicated */
 	uint32_t errors;
 	uint32_t hangs;
 	uint32_t interrupts;
@@ -624,7 +625,10 @@ static void ptdma_ack(PtdmaState *s, uint32_t val)
 	uint32_t cleared = s->int_status & val;
 
 	s->int_status &= ~val;
-	if (cleared & INT_COMPLETION && every(s->duplicate_every, s->descriptors)) {
+	/* Once a descriptor, or the acknowledgement of the duplicate would bring another one. */
+	if (cleared & INT_COMPLETION && s->duplicated != s->descriptors &&
+	    every(s->duplicate_every, s->descriptors)) {
+		s->duplicated = s->descriptors;
 		ptdma_raise(s, INT_COMPLETION);
 	}
 }

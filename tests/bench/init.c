@@ -212,8 +212,8 @@ static void trace_first_folio(bool on)
 }
 
 /*
- * The vanilla kernel's events cost too much to be on while throughput is taken: its delay is that of
- * one more move, of memory of its own, since 64K folios are split by a second one.
+ * The vanilla kernel's events cost too much to be on while throughput is taken: its delay is that
+ * of one more move, of memory of its own, since 64K folios are split by a second one.
  */
 static void vanilla_first_folio(const struct bench_case *c)
 {

@@ -285,7 +285,7 @@ static void test_engine(void **state)
 	check_engine(5, true);
 }
 
-/* One cold batch of the better engine, at the size that the target allows, is not held against it. */
+/* One cold batch of the better engine at the size of the target is not held against it. */
 static void test_engine_cold(void **state)
 {
 	struct sim *s = sim_new(&columns[5], 100000000);

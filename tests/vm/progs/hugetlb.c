@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Moves hugetlb pages to a node that has none to spare, so that the destinations are temporary ones,
- * and compares their contents. Exit status as mover's.
+ * Moves hugetlb pages to a node that has none to spare, so that the destinations are temporary
+ * ones, and compares their contents. Exit status as mover's.
  */
 #define _GNU_SOURCE
 #include <stdint.h>

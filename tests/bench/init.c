@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
 #include <sys/stat.h>
@@ -27,6 +28,10 @@
 #define PTE_REMOVED	TRACING "events/migrate/remove_migration_pte/enable"
 #define PMD_REMOVED	TRACING "events/thp/remove_migration_pmd/enable"
 
+/* From linux/mempolicy.h, which libc does not have. */
+#define MPOL_BIND	2
+#define MPOL_MF_MOVE	(1 << 1)
+
 #define MAX_ROUNDS	16
 #define MAX_SAMPLES	65536
 
@@ -41,6 +46,9 @@ struct bench_case {
 	unsigned int rounds;
 	unsigned int channels;
 	unsigned int pages;
+	unsigned int depth;
+	unsigned int segment;
+	char how[8];
 };
 
 static void die(const char *what)
@@ -230,7 +238,13 @@ static void vanilla_first_folio(const struct bench_case *c)
 	region_free(&r);
 }
 
-static void run_case(const struct bench_case *c)
+/* Tracing costs instructions: what is compared to a fraction of a percent goes without. */
+static bool traced(const struct bench_case *c)
+{
+	return !strcmp(c->how, "traced");
+}
+
+static void run_move(const struct bench_case *c)
 {
 	struct region r = { .bytes = c->bytes, .folio = c->folio, .seed = 1 };
 	uint64_t ns[MAX_ROUNDS], dma = 0, cpu = 0, wrong;
@@ -241,6 +255,8 @@ static void run_case(const struct bench_case *c)
 	if (patched) {
 		set_number(SETTINGS "default_pages", c->pages);
 		set_number(SETTINGS "default_channels", c->channels);
+		set_number(SETTINGS "default_depth", c->depth);
+		set_number(SETTINGS "default_segment", c->segment);
 	}
 	if (!region_alloc(&r, 0))
 		die("no memory");
@@ -251,7 +267,7 @@ static void run_case(const struct bench_case *c)
 		if (patched) {
 			dma = read_number(SETTINGS "counters/pages_dma");
 			cpu = read_number(SETTINGS "counters/pages_cpu");
-			trace_first_folio(true);
+			trace_first_folio(traced(c));
 		}
 		if (!region_move(&r, node, 0, &m))
 			die("memory that does not move");
@@ -270,12 +286,13 @@ static void run_case(const struct bench_case *c)
 	wrong = region_wrong_words(&r, true);
 	round = round < c->rounds ? round + 1 : round;
 	region_free(&r);
-	if (!patched)
+	if (!patched && traced(c))
 		vanilla_first_folio(c);
 
 	printf("bench: name=%s size=%zu bytes=%zu channels=%u pages=%u rounds=%u ns=%" PRIu64
-	       " samples=%u first_p50_ns=%" PRIu64, c->name, c->folio, c->bytes, c->channels,
-	       c->pages, round, quantile(ns, round, 50), nr_samples,
+	       " depth=%u segment=%u samples=%u first_p50_ns=%" PRIu64, c->name, c->folio,
+	       c->bytes, c->channels, c->pages, round, quantile(ns, round, 50), c->depth,
+	       c->segment, nr_samples,
 	       quantile(samples, nr_samples, 50));
 	printf(" first_p99_ns=%" PRIu64 " dma_pages=%" PRIu64 " cpu_pages=%" PRIu64
 	       " split=%d wrong=%" PRIu64 "\n", quantile(samples, nr_samples, 99), dma, cpu,
@@ -283,6 +300,61 @@ static void run_case(const struct bench_case *c)
 	fflush(stdout);
 	if (wrong)
 		die("contents are wrong");
+}
+
+/* Each page table entry of its own, the folios as they were. */
+static void map_by_ptes(const struct region *r)
+{
+	size_t off;
+
+	for (off = 0; off < r->bytes; off += r->folio)
+		if (mprotect(r->addr + off, PAGE_BYTES, PROT_READ) ||
+		    mprotect(r->addr + off, PAGE_BYTES, PROT_READ | PROT_WRITE))
+			die("mprotect");
+}
+
+static uint64_t mbind_ns(const struct region *r, int node)
+{
+	unsigned long mask = 1UL << node;
+	uint64_t start = now_ns();
+
+	if (syscall(SYS_mbind, r->addr, r->bytes, MPOL_BIND, &mask, 8 * sizeof(mask),
+		    MPOL_MF_MOVE))
+		die("mbind");
+	return now_ns() - start;
+}
+
+/* mbind() of memory that is there already is the walk alone; then there and back. */
+static void run_mbind(const struct bench_case *c)
+{
+	struct region r = { .bytes = c->bytes, .folio = c->folio, .seed = 1 };
+	uint64_t walk, move;
+
+	if (patched) {
+		set_number(SETTINGS "default_pages", 0);
+		set_number(SETTINGS "default_channels", 0);
+	}
+	if (!region_alloc(&r, 0))
+		die("no memory");
+	region_fill(&r);
+	if (r.folio != PAGE_BYTES)
+		map_by_ptes(&r);
+	walk = mbind_ns(&r, 0);
+	move = mbind_ns(&r, 1);
+	move += mbind_ns(&r, 0);
+	if (region_elsewhere(&r, 0) || region_wrong_words(&r, true))
+		die("mbind did not move the memory, or not right");
+	region_free(&r);
+	printf("mbind: name=%s size=%zu bytes=%zu walk_ns=%" PRIu64 " move_ns=%" PRIu64 "\n",
+	       c->name, c->folio, c->bytes, walk, move);
+}
+
+static void run_case(const struct bench_case *c)
+{
+	if (!strcmp(c->how, "mbind"))
+		run_mbind(c);
+	else
+		run_move(c);
 }
 
 static size_t parse_size(const char *text)
@@ -296,7 +368,7 @@ static size_t parse_size(const char *text)
 int main(void)
 {
 	struct bench_case c;
-	char line[256], size[16], bytes[16];
+	char line[256], size[16], bytes[16], segment[16];
 	FILE *f;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -307,9 +379,10 @@ int main(void)
 	if (!f)
 		die("/cases");
 	while (fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "%31[a-zA-Z0-9_] %15s %15s %u %u %u", c.name, size, bytes,
-			   &c.rounds, &c.channels, &c.pages) != 6)
+		if (sscanf(line, "%31[a-zA-Z0-9_] %15s %15s %u %u %u %u %15s %7s", c.name, size,
+			   bytes, &c.rounds, &c.channels, &c.pages, &c.depth, segment, c.how) != 9)
 			continue;
+		c.segment = parse_size(segment);
 		c.folio = parse_size(size);
 		c.bytes = parse_size(bytes);
 		c.rounds = c.rounds < MAX_ROUNDS ? c.rounds : MAX_ROUNDS;

@@ -42,7 +42,7 @@ static struct {
 
 static const char usage_text[] =
 	"usage: mover [OPTIONS]\n"
-	"  --size 4K|64K|2M   folio size\n"
+	"  --size N[K|M]      folio size, a power of two from 4K to 2M (4K)\n"
 	"  --kind anon|shmem  kind of memory\n"
 	"  --bytes N[K|M|G]   how much\n"
 	"  --from N, --to N   the two nodes (0 and 1)\n"
@@ -207,7 +207,7 @@ static void parse_options(int argc, char **argv)
 	}
 	if (optind < argc || r->writers > MAX_WRITERS || r->bytes % r->folio ||
 	    opts.call_bytes % r->folio ||
-	    (r->folio != PAGE_BYTES && r->folio != 64 << 10 && r->folio != 2 << 20)) {
+	    r->folio < PAGE_BYTES || r->folio > 2 << 20 || (r->folio & (r->folio - 1))) {
 		fputs(usage_text, stderr);
 		exit(2);
 	}

@@ -62,22 +62,26 @@ static bool sysfs_write(const char *path, const char *value)
 	return ok;
 }
 
-/* Only folios of the size asked for may be handed out, so the other size is switched off. */
+/* Only folios of the size asked for may be handed out, so every other size is switched off. */
 static bool want_folio_size(const struct region *r)
 {
-	size_t other = r->folio == HUGE_BYTES ? 64 << 10 : HUGE_BYTES;
 	const char *file = r->shmem ? "shmem_enabled" : "enabled";
+	const char *on = r->shmem ? "advise" : "madvise";
 	char path[128];
+	size_t size;
 
 	if (r->folio == PAGE_BYTES)
 		return true;
-	snprintf(path, sizeof(path), "/sys/kernel/mm/transparent_hugepage/hugepages-%zukB/%s",
-		 other >> 10, file);
-	if (!sysfs_write(path, "never"))
-		return false;
-	snprintf(path, sizeof(path), "/sys/kernel/mm/transparent_hugepage/hugepages-%zukB/%s",
-		 r->folio >> 10, file);
-	return sysfs_write(path, r->shmem ? "advise" : "madvise");
+	for (size = 2 * PAGE_BYTES; size <= HUGE_BYTES; size *= 2) {
+		snprintf(path, sizeof(path),
+			 "/sys/kernel/mm/transparent_hugepage/hugepages-%zukB/%s", size >> 10, file);
+		/* The smallest sizes are not there for every kind of memory. */
+		if (size != r->folio && access(path, F_OK))
+			continue;
+		if (!sysfs_write(path, size == r->folio ? on : "never"))
+			return false;
+	}
+	return true;
 }
 
 static void *map_aligned(const struct region *r)

@@ -37,6 +37,8 @@ DEFINE_STATIC_KEY_FALSE(migrate_batch_key);
 static unsigned int max_pages __read_mostly = DEFAULT_MAX_PAGES;
 static unsigned int default_pages __read_mostly;
 static unsigned int default_channels __read_mostly;
+static unsigned int default_depth __read_mostly;
+static unsigned int default_segment __read_mostly;
 unsigned int migrate_batch_max_channels __read_mostly = DEFAULT_MAX_CHANNELS;
 
 static atomic64_t last_id;
@@ -166,16 +168,19 @@ static void clamp_params(struct migrate_batch *batch, bool first)
 	params->nr_channels = clamp_param(&verdict, "nr_channels", params->nr_channels,
 					  MIGRATE_BATCH_CHANNELS_LIMIT, batch->ctx.nr_channels);
 	params->depth = clamp_param(&verdict, "depth", params->depth,
-				    MIGRATE_BATCH_DEPTH_LIMIT, 1);
+				    MIGRATE_BATCH_DEPTH_LIMIT, MIGRATE_BATCH_DEPTH_MAX);
 	params->segment_bytes = clamp_param(&verdict, "segment_bytes", params->segment_bytes,
-					    MIGRATE_BATCH_SEGMENT_LIMIT, 0);
+					    MIGRATE_BATCH_SEGMENT_LIMIT,
+					    MIGRATE_BATCH_SEGMENT_LIMIT);
 	migrate_batch_policy_judge(batch, verdict.field, verdict.value);
 
 	if (first && params->first_pages)
 		params->batch_pages = params->first_pages;
 	if (!params->batch_pages)
 		params->batch_pages = min(DEFAULT_PAGES, pages);
-	params->depth = 1;
+	/* What is in flight is out of reach for its owner, in however many batches. */
+	params->depth = clamp(params->depth, 1, max(pages / params->batch_pages, 1));
+	params->segment_bytes = PAGE_ALIGN(params->segment_bytes);
 }
 
 /**
@@ -215,6 +220,8 @@ bool migrate_batch_init(struct migrate_batch *batch, struct migrate_survey *surv
 
 	batch->res.params.batch_pages = min(READ_ONCE(default_pages), ctx->max_pages);
 	batch->res.params.nr_channels = min(READ_ONCE(default_channels), ctx->nr_channels);
+	batch->res.params.depth = READ_ONCE(default_depth);
+	batch->res.params.segment_bytes = READ_ONCE(default_segment);
 	migrate_batch_policy_select(batch);
 	clamp_params(batch, first);
 	survey->started = true;
@@ -379,7 +386,8 @@ static DEFINE_MUTEX(settings_mutex);
 static void settings_changed(void)
 {
 	static bool held;
-	bool hold = default_pages || default_channels || max_pages < DEFAULT_PAGES;
+	bool hold = default_pages || default_channels || default_depth || default_segment ||
+		    max_pages < DEFAULT_PAGES;
 
 	if (hold == held)
 		return;
@@ -438,6 +446,8 @@ SETTING(max_pages, max_pages, 1, MIGRATE_BATCH_PAGES_LIMIT, "%u\n");
 SETTING(max_channels, migrate_batch_max_channels, 0, MIGRATE_BATCH_CHANNELS_LIMIT, "%u\n");
 SETTING(default_pages, default_pages, 0, MIGRATE_BATCH_PAGES_LIMIT, "%u\n");
 SETTING(default_channels, default_channels, 0, MIGRATE_BATCH_CHANNELS_LIMIT, "%u\n");
+SETTING(default_depth, default_depth, 0, MIGRATE_BATCH_DEPTH_MAX, "%u\n");
+SETTING(default_segment, default_segment, 0, MIGRATE_BATCH_SEGMENT_LIMIT, "%u\n");
 SETTING(reasons, migrate_offload_reasons, 0, BIT(MR_TYPES) - 1, "0x%x\n");
 
 static ssize_t policy_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
@@ -459,6 +469,8 @@ static struct attribute *settings_attrs[] = {
 	&max_channels_attr.attr.attr,
 	&default_pages_attr.attr.attr,
 	&default_channels_attr.attr.attr,
+	&default_depth_attr.attr.attr,
+	&default_segment_attr.attr.attr,
 	&reasons_attr.attr.attr,
 	&policy_attr.attr,
 	&provider_attr.attr,

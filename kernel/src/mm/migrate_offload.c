@@ -2,7 +2,7 @@
 /*
  * The slot for an engine that copies the folios of a migration batch.
  *
- * One provider at a time. A copy runs inside an SRCU read-side section, so that
+ * One provider at a time. A stream is inside an SRCU read-side section, so that
  * migrate_offload_unregister() returns only when the provider's code is no longer in use: a module
  * can be unloaded under load. The order there is: branch off, pointer cleared, readers waited for.
  */
@@ -40,7 +40,8 @@ int migrate_offload_register(struct migrate_offload_provider *provider)
 {
 	int ret = 0;
 
-	if (!provider->name || !provider->nr_channels || !provider->copy)
+	if (!provider->name || !provider->nr_channels || !provider->open ||
+	    !provider->submit || !provider->reap || !provider->close)
 		return -EINVAL;
 
 	mutex_lock(&migrate_offload_mutex);
@@ -59,7 +60,8 @@ EXPORT_SYMBOL_GPL(migrate_offload_register);
  * migrate_offload_unregister() - withdraw an engine
  * @provider: as registered; nothing happens when it is not the current one
  *
- * Sleeps until no copy of @provider runs any more.
+ * Sleeps until no stream of @provider is open any more: whoever has one open finds no channels when
+ * he begins his next batch, and closes it.
  */
 void migrate_offload_unregister(struct migrate_offload_provider *provider)
 {
@@ -100,8 +102,67 @@ unsigned int migrate_offload_channels(int reason, int dst_nid)
 }
 
 /**
- * migrate_offload_copy() - let the engine copy folios
- * @batch: whose parameters say how many channels
+ * migrate_offload_open() - begin a stream of copies
+ * @offload: to fill in
+ *
+ * The task must not open another one before it closes this one.
+ *
+ * Return: whether there is a stream; if not, the copies are the CPU's.
+ */
+bool migrate_offload_open(struct migrate_offload *offload)
+{
+	offload->stream = NULL;
+	offload->srcu = srcu_read_lock(&migrate_offload_srcu);
+	offload->provider = srcu_dereference(migrate_offload, &migrate_offload_srcu);
+	if (offload->provider)
+		offload->stream = offload->provider->open();
+	if (!offload->stream)
+		srcu_read_unlock(&migrate_offload_srcu, offload->srcu);
+	return offload->stream;
+}
+
+/**
+ * migrate_offload_submit() - let the engine copy folios
+ * @offload: an open stream
+ * @batch: whose parameters say how many channels, and how to split large folios
+ * @copies: list of struct migrate_copy, empty afterwards
+ * @dst_nid: node of the destination
+ */
+void migrate_offload_submit(struct migrate_offload *offload, const struct migrate_batch *batch,
+			    struct list_head *copies, int dst_nid)
+{
+	const struct migrate_batch_params *params = &batch->res.params;
+
+	offload->provider->submit(offload->stream, copies, params->nr_channels,
+				  params->segment_bytes, dst_nid);
+}
+
+/**
+ * migrate_offload_reap() - take back copies that are through
+ * @offload: an open stream
+ * @copies: list that they are added to; look at the status of each
+ * @nr: how many to wait for; fewer come only when no more were submitted
+ */
+void migrate_offload_reap(struct migrate_offload *offload, struct list_head *copies,
+			  unsigned int nr)
+{
+	offload->provider->reap(offload->stream, copies, nr);
+}
+
+/**
+ * migrate_offload_close() - end a stream
+ * @offload: an open stream, of which all copies were reaped
+ */
+void migrate_offload_close(struct migrate_offload *offload)
+{
+	offload->provider->close(offload->stream);
+	srcu_read_unlock(&migrate_offload_srcu, offload->srcu);
+	offload->stream = NULL;
+}
+
+/**
+ * migrate_offload_copy() - let the engine copy folios, and wait for it
+ * @batch: whose parameters say how many channels, and how to split large folios
  * @items: what to copy; the status of each is set
  * @nr: number of @items, at least 1
  *
@@ -110,21 +171,20 @@ unsigned int migrate_offload_channels(int reason, int dst_nid)
 void migrate_offload_copy(const struct migrate_batch *batch, struct migrate_copy *items,
 			  unsigned int nr)
 {
-	struct migrate_offload_provider *provider;
+	struct migrate_offload offload;
+	LIST_HEAD(copies);
 	unsigned int i;
-	int idx;
 
 	for (i = 0; i < nr; i++) {
 		items[i].status = MIGRATE_COPY_NONE;
 		items[i].cause = MIGRATE_FALLBACK_PROVIDER;
+		list_add_tail(&items[i].node, &copies);
 	}
-
-	idx = srcu_read_lock(&migrate_offload_srcu);
-	provider = srcu_dereference(migrate_offload, &migrate_offload_srcu);
-	if (provider)
-		provider->copy(items, nr, batch->res.params.nr_channels,
-			       folio_nid(items[0].dst));
-	srcu_read_unlock(&migrate_offload_srcu, idx);
+	if (!migrate_offload_open(&offload))
+		return;
+	migrate_offload_submit(&offload, batch, &copies, folio_nid(items[0].dst));
+	migrate_offload_reap(&offload, &copies, nr);
+	migrate_offload_close(&offload);
 }
 
 /* Name of the provider, for sysfs. */

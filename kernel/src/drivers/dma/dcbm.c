@@ -5,9 +5,15 @@
  * Any engine that offers DMA_MEMCPY will do. Channels are claimed when the provider is enabled and
  * kept until it is disabled, so that a batch only has to pick from those that are idle.
  *
- * A folio goes to one channel. It is DMA-mapped on its own for the device of that channel, handed
- * to the engine as one descriptor (more if the engine refuses that length), and every descriptor
- * has its own callback with its own result: engines may finish out of order.
+ * A migrate_pages() call opens a stream and submits folios to it. A folio goes to the engine as one
+ * descriptor, or as several on as many channels when it is larger than a segment is to be or than
+ * the engine takes. What a descriptor is about is DMA-mapped on its own, for the device of its
+ * channel, and every descriptor has its own callback with its own result: engines may finish out of
+ * order. The folio is copied when its last segment is.
+ *
+ * Streams that are open at the same time share the channels evenly: at each submission one gives
+ * up what it has beyond its share as soon as it is idle, or takes what it lacks. Nobody waits for a
+ * channel: a folio that finds none at all is left to the CPU.
  *
  * What the engine may still write to is never let go. A channel that does not answer in time is
  * dead for good, and whatever it had in flight is lost: the folios keep a reference and their
@@ -95,48 +101,51 @@ MODULE_PARM_DESC(enable, "claim channels when loaded (default no; later: /sys/ke
 struct dcbm_channel;
 
 /**
- * struct dcbm_job - one folio on its way through a channel
+ * struct dcbm_job - one descriptor on its way through a channel
  * @channel: the channel that the job is a slot of
- * @item: the submitter's request; NULL once the submitter has given the job up as lost
+ * @copy: what it is a part of
  * @src: source folio; NULL when the slot is free
  * @dst: destination folio
- * @src_addr: where the device sees @src
- * @dst_addr: where the device sees @dst
- * @sent: bytes handed to the engine so far
- * @pending: descriptors in flight; under the channel's lock
- * @open: the submitter has yet to send the rest; under the channel's lock
- * @failed: the engine failed a descriptor; under the channel's lock
+ * @src_addr: where the device sees this part of @src
+ * @dst_addr: where the device sees this part of @dst
+ * @len: its length
+ * @pending: in flight; under the channel's lock
+ * @failed: the engine failed it; under the channel's lock
+ * @lost: the submitter has given it up, and @copy with it; under the channel's lock
  */
 struct dcbm_job {
 	struct dcbm_channel *channel;
-	struct migrate_copy *item;
+	struct migrate_copy *copy;
 	struct folio *src;
 	struct folio *dst;
 	dma_addr_t src_addr;
 	dma_addr_t dst_addr;
-	size_t sent;
-	unsigned int pending;
-	bool open;
+	size_t len;
+	bool pending;
 	bool failed;
+	bool lost;
 };
 
 /**
  * struct dcbm_channel - a claimed channel
  * @node: in dcbm_channels
- * @link: in dcbm_idle, or in the run that uses the channel; in neither once the channel is dead
+ * @link: in dcbm_idle, or in the stream that uses the channel; in neither once the channel is dead
  * @chan: the engine's channel
  * @dev: device that does the DMA
  * @nid: node of the device, or NUMA_NO_NODE
  * @cookie: the descriptor sent last
  * @max_len: longest descriptor that the engine takes, as far as is known
- * @partial: job with bytes left to send; the submitter's own
+ * @full: took no descriptor; something of it must come back first; the submitter's own
+ * @unissued: descriptors are submitted but not issued; the submitter's own
  * @mute: completions come by polling only, so that it is given no more; the submitter's own
  * @used: slots in use; the submitter's own
  * @bytes: of the jobs in the slots; written by the submitter only
- * @copied: base pages copied since the channel was claimed
+ * @copied: bytes copied since the channel was claimed
  * @errors: descriptors that the engine failed
+ * @poller: task that runs the engine's callbacks by polling, if one does
+ * @polled: a callback came that way
  * @lock: protects the rest
- * @run: the copy() call that uses the channel
+ * @stream: the stream that uses the channel
  * @in_flight: descriptors in flight
  * @done: slots whose job is complete and waits for the submitter
  * @deadline: jiffies by which the next descriptor must be complete
@@ -154,15 +163,18 @@ struct dcbm_channel {
 	int nid;
 	dma_cookie_t cookie;
 	size_t max_len;
-	struct dcbm_job *partial;
+	bool full;
+	bool unissued;
 	bool mute;
 	unsigned int used;
 	size_t bytes;
 	unsigned long copied;
 	unsigned long errors;
+	struct task_struct *poller;
+	bool polled;
 
 	spinlock_t lock; /* see above */
-	struct dcbm_run *run;
+	struct dcbm_stream *stream;
 	unsigned int in_flight;
 	unsigned long done;
 	unsigned long deadline;
@@ -174,22 +186,32 @@ struct dcbm_channel {
 };
 
 /**
- * struct dcbm_run - one call of copy()
+ * struct dcbm_stream - copies of one migrate_pages() call
  * @channels: those in use
- * @items: what to copy
- * @nr: number of @items
- * @next: first of @items that no channel has been given
- * @more: something is left to send
+ * @nr_channels: number of @channels
+ * @queue: copies that have bytes to send yet, in order
+ * @complete: copies that are through and wait to be reaped
+ * @segment: a longer copy is split into descriptors of this length, 0 is not at all
+ * @nr_in: copies that were submitted and are not reaped
+ * @nr_reaped: copies that were
+ * @more: there is something in @queue, so that room in a channel is news
  * @busy: channels that have descriptors in flight
+ * @nr_through: copies whose last descriptor was completed since the stream was opened
+ * @target: the submitter sleeps until @nr_through reaches this
  * @progress: completed when the submitter has something to do
  */
-struct dcbm_run {
+struct dcbm_stream {
 	struct list_head channels;
-	struct migrate_copy *items;
-	unsigned int nr;
-	unsigned int next;
+	unsigned int nr_channels;
+	struct list_head queue;
+	struct list_head complete;
+	size_t segment;
+	unsigned int nr_in;
+	int nr_reaped;
 	bool more;
 	atomic_t busy;
+	atomic_t nr_through;
+	int target;
 	struct completion progress;
 };
 
@@ -201,6 +223,7 @@ static DEFINE_SPINLOCK(dcbm_idle_lock);
 static LIST_HEAD(dcbm_idle);		/* least recently used first, under dcbm_idle_lock */
 
 static atomic_t dcbm_nr_usable = ATOMIC_INIT(0);
+static atomic_t dcbm_nr_streams = ATOMIC_INIT(0);
 static atomic_t dcbm_nr_losing = ATOMIC_INIT(0);	/* channels with lost jobs */
 static DECLARE_WAIT_QUEUE_HEAD(dcbm_answered);		/* woken when there is one less */
 static struct kobject *dcbm_kobj;
@@ -216,19 +239,24 @@ static void dcbm_set_deadline(struct dcbm_channel *channel)
 }
 
 /*
- * The channel has one descriptor less in flight: wakes the submitter if there is more to send, or
- * nothing left to wait for.
+ * The channel has one descriptor less in flight, and possibly the stream one copy: wakes the
+ * submitter if there is room for more, if enough is through, or if there is nothing left to wait
+ * for.
  */
-static void dcbm_progress(struct dcbm_channel *channel, struct dcbm_run *run)
+static void dcbm_progress(struct dcbm_channel *channel, struct dcbm_stream *stream, bool through)
 {
-	bool drained = !channel->in_flight;
-	bool all_drained = drained && atomic_dec_and_test(&run->busy);
+	bool wake = false;
 
 	lockdep_assert_held(&channel->lock);
 	dcbm_set_deadline(channel);
-	if (all_drained ||
-	    (READ_ONCE(run->more) && (drained || channel->in_flight == DCBM_REFILL)))
-		complete(&run->progress);
+	if (through)
+		wake = atomic_inc_return(&stream->nr_through) - READ_ONCE(stream->target) >= 0;
+	if (READ_ONCE(stream->more))
+		wake |= !channel->in_flight || channel->in_flight == DCBM_REFILL;
+	if (!channel->in_flight)
+		wake |= atomic_dec_and_test(&stream->busy);
+	if (wake)
+		complete(&stream->progress);
 }
 
 /* A descriptor is through, whatever came of it. Called in any context, mostly hard interrupts. */
@@ -246,40 +274,70 @@ static void dcbm_callback(void *param, const struct dmaengine_result *result)
 		job->failed = true;
 		WRITE_ONCE(channel->errors, channel->errors + 1);
 	}
+	if (in_task() && READ_ONCE(channel->poller) == current)
+		channel->polled = true;
 	channel->in_flight--;
-	job->pending--;
+	job->pending = false;
 	if (channel->dead) {
 		schedule_work(&channel->release_work);
 		goto unlock;
 	}
 
-	if (!job->pending && !job->open)
-		__set_bit(job - channel->jobs, &channel->done);
-	/* The submitter takes this lock before its run ends. */
-	if (!WARN_ON_ONCE(!channel->run))
-		dcbm_progress(channel, channel->run);
+	__set_bit(job - channel->jobs, &channel->done);
+	/* The submitter takes this lock before its stream ends. */
+	if (!WARN_ON_ONCE(!channel->stream))
+		dcbm_progress(channel, channel->stream, atomic_dec_and_test(&job->copy->left));
 unlock:
 	spin_unlock_irqrestore(&channel->lock, flags);
 }
 
-static void dcbm_give_up(struct migrate_copy *item, u8 status, u8 cause)
+/* The first thing that goes wrong with a copy is what is told of it. */
+static void dcbm_spoil(struct migrate_copy *copy, u8 status, u8 cause)
 {
-	item->status = status;
-	item->cause = cause;
+	if (copy->status == MIGRATE_COPY_DONE || status == MIGRATE_COPY_LOST) {
+		copy->status = status;
+		copy->cause = cause;
+	}
 }
 
-static int dcbm_map(struct dcbm_job *job)
+static bool dcbm_sent_all(const struct migrate_copy *copy)
+{
+	return copy->sent == folio_size(copy->src);
+}
+
+/* The copy gets no further descriptors. It is through when the last of those it has come back. */
+static void dcbm_leave_queue(struct dcbm_stream *stream, struct migrate_copy *copy)
+{
+	list_del(&copy->node);
+	copy->queued = false;
+	WRITE_ONCE(stream->more, !list_empty(&stream->queue));
+	/* What is unsent has counted as one that is in flight. */
+	if (atomic_dec_and_test(&copy->left))
+		atomic_inc(&stream->nr_through);
+	if (!copy->pending)
+		list_add_tail(&copy->node, &stream->complete);
+}
+
+/* What cannot be sent is left to the CPU; the engine is done with the rest first. */
+static void dcbm_give_up(struct dcbm_stream *stream, struct migrate_copy *copy, u8 cause)
+{
+	dcbm_spoil(copy, copy->sent ? MIGRATE_COPY_ERROR : MIGRATE_COPY_NONE, cause);
+	dcbm_leave_queue(stream, copy);
+}
+
+static int dcbm_map(struct dcbm_job *job, size_t offset)
 {
 	struct device *dev = job->channel->dev;
-	size_t size = folio_size(job->src);
 
-	job->src_addr = dma_map_page(dev, folio_page(job->src, 0), 0, size, DMA_TO_DEVICE);
+	job->src_addr = dma_map_page(dev, folio_page(job->src, 0), offset, job->len,
+				     DMA_TO_DEVICE);
 	if (dma_mapping_error(dev, job->src_addr))
 		return -ENOMEM;
 
-	job->dst_addr = dma_map_page(dev, folio_page(job->dst, 0), 0, size, DMA_FROM_DEVICE);
+	job->dst_addr = dma_map_page(dev, folio_page(job->dst, 0), offset, job->len,
+				     DMA_FROM_DEVICE);
 	if (dma_mapping_error(dev, job->dst_addr)) {
-		dma_unmap_page(dev, job->src_addr, size, DMA_TO_DEVICE);
+		dma_unmap_page(dev, job->src_addr, job->len, DMA_TO_DEVICE);
 		return -ENOMEM;
 	}
 	return 0;
@@ -289,84 +347,9 @@ static int dcbm_map(struct dcbm_job *job)
 static void dcbm_unmap(struct dcbm_job *job)
 {
 	struct device *dev = job->channel->dev;
-	size_t size = folio_size(job->src);
 
-	dma_unmap_page(dev, job->src_addr, size, DMA_TO_DEVICE);
-	dma_unmap_page(dev, job->dst_addr, size, DMA_FROM_DEVICE);
-}
-
-/* One descriptor, counted before it is submitted since it may be complete right after. */
-static int dcbm_send(struct dcbm_channel *channel, struct dcbm_job *job, size_t len)
-{
-	struct dma_async_tx_descriptor *tx;
-	dma_cookie_t cookie;
-
-	tx = dmaengine_prep_dma_memcpy(channel->chan, job->dst_addr + job->sent,
-				       job->src_addr + job->sent, len,
-				       DMA_PREP_INTERRUPT | DMA_CTRL_ACK);
-	if (!tx)
-		return -EBUSY;
-	tx->callback_result = dcbm_callback;
-	tx->callback_param = job;
-
-	spin_lock_irq(&channel->lock);
-	job->pending++;
-	if (!channel->in_flight++) {
-		atomic_inc(&channel->run->busy);
-		dcbm_set_deadline(channel);
-	}
-	spin_unlock_irq(&channel->lock);
-
-	cookie = dmaengine_submit(tx);
-	if (dma_submit_error(cookie)) {
-		spin_lock_irq(&channel->lock);
-		job->pending--;
-		if (!--channel->in_flight)
-			atomic_dec(&channel->run->busy);
-		spin_unlock_irq(&channel->lock);
-		return cookie;
-	}
-	channel->cookie = cookie;
-	job->sent += len;
-	return 0;
-}
-
-/* Sends what the channel's partial job has left: all of it, unless the channel is full before. */
-static void dcbm_advance(struct dcbm_channel *channel)
-{
-	struct dcbm_job *job = channel->partial;
-	size_t size = folio_size(job->src), len;
-	const size_t max_len = channel->max_len;
-	bool refused = false;
-
-	while (job->sent < size && !READ_ONCE(job->failed)) {
-		if (READ_ONCE(channel->in_flight) >= DCBM_DEPTH)
-			break;
-		len = min(size - job->sent, channel->max_len);
-		if (!dcbm_send(channel, job, len))
-			continue;
-		/* Full, or out of descriptors: more will be known when some have come back. */
-		if (READ_ONCE(channel->in_flight))
-			break;
-		refused = len <= DCBM_MIN_LEN;
-		if (refused) {
-			/* At every length: then the length was not the reason. */
-			channel->max_len = max_len;
-			break;
-		}
-		channel->max_len = max_t(size_t, len / 2, DCBM_MIN_LEN);
-	}
-	dma_async_issue_pending(channel->chan);
-
-	if (job->sent < size && !READ_ONCE(job->failed) && !refused)
-		return;
-
-	channel->partial = NULL;
-	spin_lock_irq(&channel->lock);
-	job->open = false;
-	if (!job->pending)
-		__set_bit(job - channel->jobs, &channel->done);
-	spin_unlock_irq(&channel->lock);
+	dma_unmap_page(dev, job->src_addr, job->len, DMA_TO_DEVICE);
+	dma_unmap_page(dev, job->dst_addr, job->len, DMA_FROM_DEVICE);
 }
 
 static struct dcbm_job *dcbm_free_slot(struct dcbm_channel *channel)
@@ -377,112 +360,237 @@ static struct dcbm_job *dcbm_free_slot(struct dcbm_channel *channel)
 	return NULL;
 }
 
-static void dcbm_start(struct dcbm_channel *channel, struct migrate_copy *item)
+/* The descriptor is counted before it is submitted, since it may be complete right after. */
+static void dcbm_count(struct dcbm_channel *channel, struct dcbm_job *job)
 {
-	struct dcbm_job *job = dcbm_free_slot(channel);
-
-	job->item = item;
-	job->src = item->src;
-	job->dst = item->dst;
-	job->sent = 0;
-	job->open = true;
-	job->failed = false;
-	if (dcbm_map(job)) {
-		dcbm_give_up(item, MIGRATE_COPY_NONE, MIGRATE_FALLBACK_MAP);
-		job->src = NULL;
-		return;
-	}
+	job->copy->pending++;
+	atomic_inc(&job->copy->left);
 	channel->used++;
-	WRITE_ONCE(channel->bytes, channel->bytes + folio_size(job->src));
-	channel->partial = job;
-	dcbm_advance(channel);
-}
-
-/* The job's descriptors are all through: tells the submitter's caller and frees the slot. */
-static void dcbm_finish(struct dcbm_job *job)
-{
-	struct dcbm_channel *channel = job->channel;
-	size_t size = folio_size(job->src);
-
-	dcbm_unmap(job);
-	if (job->failed) {
-		dcbm_give_up(job->item, MIGRATE_COPY_ERROR, MIGRATE_FALLBACK_ERROR);
-	} else if (job->sent < size) {
-		dcbm_give_up(job->item, job->sent ? MIGRATE_COPY_ERROR : MIGRATE_COPY_NONE,
-			     MIGRATE_FALLBACK_PREP);
-	} else {
-		job->item->status = MIGRATE_COPY_DONE;
-		WRITE_ONCE(channel->copied, channel->copied + (size >> PAGE_SHIFT));
-	}
-	channel->used--;
-	WRITE_ONCE(channel->bytes, channel->bytes - size);
-	job->src = NULL;
-}
-
-static void dcbm_reap(struct dcbm_channel *channel)
-{
-	unsigned long done;
-	unsigned int i;
+	WRITE_ONCE(channel->bytes, channel->bytes + job->len);
 
 	spin_lock_irq(&channel->lock);
-	done = channel->done;
-	channel->done = 0;
+	job->pending = true;
+	if (!channel->in_flight++) {
+		atomic_inc(&channel->stream->busy);
+		dcbm_set_deadline(channel);
+	}
+	spin_unlock_irq(&channel->lock);
+}
+
+/* The opposite, of what was not submitted after all. */
+static void dcbm_uncount(struct dcbm_channel *channel, struct dcbm_job *job)
+{
+	spin_lock_irq(&channel->lock);
+	job->pending = false;
+	if (!--channel->in_flight)
+		atomic_dec(&channel->stream->busy);
 	spin_unlock_irq(&channel->lock);
 
-	for_each_set_bit(i, &done, DCBM_DEPTH)
-		dcbm_finish(&channel->jobs[i]);
+	WRITE_ONCE(channel->bytes, channel->bytes - job->len);
+	channel->used--;
+	/* Never the last one: the copy is in the queue. */
+	atomic_dec(&job->copy->left);
+	job->copy->pending--;
+}
+
+static int dcbm_submit_job(struct dcbm_channel *channel, struct dcbm_job *job)
+{
+	struct dma_async_tx_descriptor *tx;
+	dma_cookie_t cookie;
+
+	tx = dmaengine_prep_dma_memcpy(channel->chan, job->dst_addr, job->src_addr, job->len,
+				       DMA_PREP_INTERRUPT | DMA_CTRL_ACK);
+	if (!tx)
+		return -EBUSY;
+	tx->callback_result = dcbm_callback;
+	tx->callback_param = job;
+
+	dcbm_count(channel, job);
+	cookie = dmaengine_submit(tx);
+	if (dma_submit_error(cookie)) {
+		dcbm_uncount(channel, job);
+		return -EBUSY;
+	}
+	channel->cookie = cookie;
+	return 0;
+}
+
+/* Sends the next part of @copy. -ENOMEM: it cannot be mapped; -EBUSY: the engine is not willing. */
+static int dcbm_send(struct dcbm_channel *channel, struct migrate_copy *copy, size_t len)
+{
+	struct dcbm_job *job = dcbm_free_slot(channel);
+	int err;
+
+	job->copy = copy;
+	job->src = copy->src;
+	job->dst = copy->dst;
+	job->len = len;
+	job->failed = false;
+	err = dcbm_map(job, copy->sent);
+	if (!err) {
+		err = dcbm_submit_job(channel, job);
+		if (err)
+			dcbm_unmap(job);
+	}
+	if (err) {
+		job->src = NULL;
+		return err;
+	}
+	copy->sent += len;
+	return 0;
+}
+
+static void dcbm_issue(struct dcbm_channel *channel)
+{
+	channel->unissued = false;
+	dma_async_issue_pending(channel->chan);
+}
+
+/*
+ * Sends one descriptor of @copy. An engine that refuses a length is asked for half of it, down to
+ * one that every engine takes; with something in flight the reason may as well be that it is full.
+ */
+static void dcbm_send_part(struct dcbm_stream *stream, struct dcbm_channel *channel,
+			   struct migrate_copy *copy)
+{
+	const bool idle = !READ_ONCE(channel->in_flight);
+	const size_t max_len = channel->max_len;
+	size_t len;
+	int err;
+
+	for (;;) {
+		len = min(folio_size(copy->src) - copy->sent, channel->max_len);
+		if (stream->segment)
+			len = min(len, stream->segment);
+		err = dcbm_send(channel, copy, len);
+		if (err != -EBUSY || READ_ONCE(channel->in_flight) || len <= DCBM_MIN_LEN)
+			break;
+		channel->max_len = max_t(size_t, len / 2, DCBM_MIN_LEN);
+	}
+
+	if (err == -ENOMEM) {
+		dcbm_give_up(stream, copy, MIGRATE_FALLBACK_MAP);
+	} else if (err && READ_ONCE(channel->in_flight)) {
+		channel->full = true;
+	} else if (err) {
+		/* At every length: then the length was not the reason. */
+		channel->max_len = max_len;
+		dcbm_give_up(stream, copy, MIGRATE_FALLBACK_PREP);
+	} else {
+		/* An idle engine starts at once, a busy one is told of several together. */
+		channel->unissued = true;
+		if (idle)
+			dcbm_issue(channel);
+		if (dcbm_sent_all(copy))
+			dcbm_leave_queue(stream, copy);
+	}
 }
 
 /* Large folios count for what they are: the channel with the fewest bytes ahead takes the next. */
-static struct dcbm_channel *dcbm_least_loaded(struct dcbm_run *run)
+static struct dcbm_channel *dcbm_least_loaded(struct dcbm_stream *stream)
 {
 	struct dcbm_channel *channel, *least = NULL;
 
-	list_for_each_entry(channel, &run->channels, link) {
+	list_for_each_entry(channel, &stream->channels, link) {
 		if (least && channel->bytes >= least->bytes)
 			continue;
-		if (channel->mute || channel->partial || channel->used >= DCBM_DEPTH ||
-		    READ_ONCE(channel->in_flight) >= DCBM_DEPTH)
+		if (channel->mute || channel->full || channel->used >= DCBM_DEPTH)
 			continue;
 		least = channel;
 	}
 	return least;
 }
 
-/*
- * Takes back what is complete and sends what there is room for. False when nothing is in flight
- * and nothing can be sent any more.
- */
-static bool dcbm_feed(struct dcbm_run *run)
+/* Sends what there is room for. Without a channel to wait for, what is queued is given up. */
+static void dcbm_pump(struct dcbm_stream *stream)
 {
 	struct dcbm_channel *channel;
-	bool more = false;
+	struct migrate_copy *copy;
+	bool alive = false;
 
-	list_for_each_entry(channel, &run->channels, link) {
-		dcbm_reap(channel);
-		if (channel->partial)
-			dcbm_advance(channel);
-	}
-
-	while (run->next < run->nr) {
-		channel = dcbm_least_loaded(run);
+	while ((copy = list_first_entry_or_null(&stream->queue, struct migrate_copy, node))) {
+		channel = dcbm_least_loaded(stream);
 		if (!channel)
 			break;
-		dcbm_start(channel, &run->items[run->next++]);
+		dcbm_send_part(stream, channel, copy);
 	}
 
-	list_for_each_entry(channel, &run->channels, link)
-		more |= channel->partial || (!channel->mute && run->next < run->nr);
-	WRITE_ONCE(run->more, more);
-	return more || atomic_read(&run->busy);
+	list_for_each_entry(channel, &stream->channels, link) {
+		if (channel->unissued)
+			dcbm_issue(channel);
+		alive |= !channel->mute;
+	}
+	if (alive)
+		return;
+	while ((copy = list_first_entry_or_null(&stream->queue, struct migrate_copy, node)))
+		dcbm_give_up(stream, copy, stream->nr_channels ? MIGRATE_FALLBACK_PREP :
+								 MIGRATE_FALLBACK_BUSY);
+}
+
+/* A copy has one descriptor less to wait for. */
+static void dcbm_put_part(struct dcbm_stream *stream, struct migrate_copy *copy)
+{
+	if (!--copy->pending && !copy->queued)
+		list_add_tail(&copy->node, &stream->complete);
+}
+
+/* The descriptor is through: frees its slot. */
+static void dcbm_finish(struct dcbm_stream *stream, struct dcbm_job *job)
+{
+	struct dcbm_channel *channel = job->channel;
+	struct migrate_copy *copy = job->copy;
+
+	dcbm_unmap(job);
+	if (job->failed)
+		dcbm_spoil(copy, MIGRATE_COPY_ERROR, MIGRATE_FALLBACK_ERROR);
+	else
+		WRITE_ONCE(channel->copied, channel->copied + job->len);
+	channel->used--;
+	channel->full = false;
+	WRITE_ONCE(channel->bytes, channel->bytes - job->len);
+	job->src = NULL;
+	/* No use in sending the rest. */
+	if (job->failed && copy->queued)
+		dcbm_leave_queue(stream, copy);
+	dcbm_put_part(stream, copy);
+}
+
+static void dcbm_collect_channel(struct dcbm_stream *stream, struct dcbm_channel *channel)
+{
+	unsigned long done;
+	unsigned int i;
+
+	if (!READ_ONCE(channel->done))
+		return;
+	spin_lock_irq(&channel->lock);
+	done = channel->done;
+	channel->done = 0;
+	spin_unlock_irq(&channel->lock);
+
+	for_each_set_bit(i, &done, DCBM_DEPTH)
+		dcbm_finish(stream, &channel->jobs[i]);
+}
+
+/* Takes back what is through, and sends what there is room for. */
+static void dcbm_collect(struct dcbm_stream *stream)
+{
+	struct dcbm_channel *channel;
+
+	list_for_each_entry(channel, &stream->channels, link)
+		dcbm_collect_channel(stream, channel);
+	if (!list_empty(&stream->queue))
+		dcbm_pump(stream);
 }
 
 /*
  * Notes every job that is in flight as lost. Its folios were locked and the caller's up to here;
  * the references also keep them from being split, so that they can be unmapped as they were mapped.
+ * Returns the slots.
  */
-static void dcbm_lose_jobs(struct dcbm_channel *channel)
+static unsigned long dcbm_lose_jobs(struct dcbm_channel *channel)
 {
+	unsigned long lost = 0;
+
 	lockdep_assert_held(&channel->lock);
 
 	for (unsigned int i = 0; i < DCBM_DEPTH; i++) {
@@ -492,18 +600,36 @@ static void dcbm_lose_jobs(struct dcbm_channel *channel)
 			continue;
 		folio_get(job->src);
 		folio_get(job->dst);
-		dcbm_give_up(job->item, MIGRATE_COPY_LOST, MIGRATE_FALLBACK_TIMEOUT);
-		job->item = NULL;
-		job->open = false;
+		job->lost = true;
+		__set_bit(i, &lost);
 		channel->lost++;
+	}
+	return lost;
+}
+
+/* What a lost job was a part of is not waited for any longer than its other parts take. */
+static void dcbm_spoil_lost(struct dcbm_stream *stream, struct dcbm_channel *channel,
+			    unsigned long lost)
+{
+	unsigned int i;
+
+	for_each_set_bit(i, &lost, DCBM_DEPTH) {
+		struct dcbm_job *job = &channel->jobs[i];
+		struct migrate_copy *copy = job->copy;
+
+		dcbm_spoil(copy, MIGRATE_COPY_LOST, MIGRATE_FALLBACK_TIMEOUT);
+		if (copy->queued)
+			dcbm_leave_queue(stream, copy);
+		if (atomic_dec_and_test(&copy->left))
+			atomic_inc(&stream->nr_through);
+		dcbm_put_part(stream, copy);
 	}
 }
 
 /* Gives the channel up for good. What it had in flight is released by dcbm_release_lost(). */
-static void dcbm_kill(struct dcbm_run *run, struct dcbm_channel *channel)
+static void dcbm_kill(struct dcbm_stream *stream, struct dcbm_channel *channel)
 {
-	struct dcbm_job *partial = channel->partial;
-	unsigned int lost;
+	unsigned long lost;
 
 	spin_lock_irq(&channel->lock);
 	if (!channel->in_flight || time_before(jiffies, channel->deadline)) {
@@ -514,33 +640,29 @@ static void dcbm_kill(struct dcbm_run *run, struct dcbm_channel *channel)
 	channel->pinned = try_module_get(THIS_MODULE);
 	atomic_inc(&dcbm_nr_losing);
 	channel->dead = true;
-	channel->run = NULL;
-	/* A partial job that has nothing in flight fails like any other that was not sent. */
-	if (partial && !partial->pending) {
-		partial->open = false;
-		__set_bit(partial - channel->jobs, &channel->done);
-	}
-	dcbm_lose_jobs(channel);
-	lost = channel->lost;
-	atomic_dec(&run->busy);
+	channel->stream = NULL;
+	lost = dcbm_lose_jobs(channel);
+	atomic_dec(&stream->busy);
 	spin_unlock_irq(&channel->lock);
 
 	if (!channel->mute)
 		atomic_dec(&dcbm_nr_usable);
-	channel->partial = NULL;
 	list_del_init(&channel->link);
-	dcbm_reap(channel);
-	pr_err("%s did not answer for %u ms and is given up; %u folios are kept until it does\n",
-	       dma_chan_name(channel->chan), timeout_ms, lost);
+	stream->nr_channels--;
+	/* First what came back before: nobody else does that any more. */
+	dcbm_collect_channel(stream, channel);
+	dcbm_spoil_lost(stream, channel, lost);
+	pr_err("%s did not answer for %u ms and is given up; %lu copies are kept until it does\n",
+	       dma_chan_name(channel->chan), timeout_ms, hweight_long(lost));
 }
 
 /* How long until the first of the channels is overdue or to be polled, in jiffies. */
-static unsigned long dcbm_time_left(struct dcbm_run *run)
+static unsigned long dcbm_time_left(struct dcbm_stream *stream)
 {
 	struct dcbm_channel *channel;
 	long left = MAX_SCHEDULE_TIMEOUT;
 
-	list_for_each_entry(channel, &run->channels, link) {
+	list_for_each_entry(channel, &stream->channels, link) {
 		spin_lock_irq(&channel->lock);
 		if (channel->in_flight)
 			left = channel->mute ? 1 : min(left, (long)(channel->deadline - jiffies));
@@ -555,10 +677,10 @@ static unsigned long dcbm_time_left(struct dcbm_run *run)
  */
 static void dcbm_poll(struct dcbm_channel *channel)
 {
-	unsigned int before = READ_ONCE(channel->in_flight);
-
+	WRITE_ONCE(channel->poller, current);
 	dma_async_is_tx_complete(channel->chan, channel->cookie, NULL, NULL);
-	if (channel->mute || READ_ONCE(channel->in_flight) == before)
+	WRITE_ONCE(channel->poller, NULL);
+	if (channel->mute || !channel->polled)
 		return;
 
 	channel->mute = true;
@@ -568,27 +690,28 @@ static void dcbm_poll(struct dcbm_channel *channel)
 }
 
 /* Waits until there is something to do, or something is overdue. */
-static void dcbm_wait(struct dcbm_run *run)
+static void dcbm_wait(struct dcbm_stream *stream)
 {
 	struct dcbm_channel *channel, *next;
 
-	if (wait_for_completion_timeout(&run->progress, dcbm_time_left(run)))
+	if (wait_for_completion_timeout(&stream->progress, dcbm_time_left(stream)))
 		return;
 
-	list_for_each_entry_safe(channel, next, &run->channels, link) {
+	list_for_each_entry_safe(channel, next, &stream->channels, link) {
 		bool overdue = !time_before(jiffies, READ_ONCE(channel->deadline));
 
 		if (!READ_ONCE(channel->in_flight) || !(overdue || channel->mute))
 			continue;
 		dcbm_poll(channel);
-		dcbm_kill(run, channel);
+		dcbm_kill(stream, channel);
 	}
 }
 
-/* Picks up to @nr idle channels, those near the destination first, then the longest idle ones. */
-static void dcbm_claim(struct dcbm_run *run, unsigned int nr, int dst_nid)
+/* Takes up to @nr idle channels, those near the destination first, then the longest idle ones. */
+static void dcbm_claim(struct dcbm_stream *stream, unsigned int nr, int dst_nid)
 {
 	struct dcbm_channel *channel, *next;
+	LIST_HEAD(claimed);
 
 	spin_lock(&dcbm_idle_lock);
 	for (unsigned int pass = 0; pass < 2; pass++) {
@@ -597,62 +720,145 @@ static void dcbm_claim(struct dcbm_run *run, unsigned int nr, int dst_nid)
 				break;
 			if (!pass && channel->nid != dst_nid)
 				continue;
-			list_move_tail(&channel->link, &run->channels);
+			list_move_tail(&channel->link, &claimed);
+			stream->nr_channels++;
 			nr--;
 		}
 	}
 	spin_unlock(&dcbm_idle_lock);
 
-	list_for_each_entry(channel, &run->channels, link) {
+	list_for_each_entry(channel, &claimed, link) {
 		spin_lock_irq(&channel->lock);
-		channel->run = run;
+		channel->stream = stream;
 		spin_unlock_irq(&channel->lock);
 	}
+	list_splice_tail(&claimed, &stream->channels);
 }
 
-/* Nothing is in flight: takes back the last jobs, after which no callback knows the run. */
-static void dcbm_unclaim(struct dcbm_run *run)
+/* Nothing of the channel is in flight, nor waits to be taken back: no callback knows the stream. */
+static void dcbm_unclaim(struct dcbm_stream *stream, struct dcbm_channel *channel)
 {
-	struct dcbm_channel *channel, *next;
+	spin_lock_irq(&channel->lock);
+	channel->stream = NULL;
+	channel->dead = channel->mute;
+	spin_unlock_irq(&channel->lock);
 
-	list_for_each_entry_safe(channel, next, &run->channels, link) {
-		dcbm_reap(channel);
-		spin_lock_irq(&channel->lock);
-		channel->run = NULL;
-		channel->dead = channel->mute;
-		spin_unlock_irq(&channel->lock);
-		if (channel->mute)
-			list_del_init(&channel->link);
-	}
-
+	stream->nr_channels--;
+	list_del_init(&channel->link);
+	if (channel->mute)
+		return;
 	spin_lock(&dcbm_idle_lock);
-	list_splice_tail_init(&run->channels, &dcbm_idle);
+	list_add_tail(&channel->link, &dcbm_idle);
 	spin_unlock(&dcbm_idle_lock);
 }
 
-static void dcbm_copy(struct migrate_copy *items, unsigned int nr, unsigned int nr_channels,
-		      int dst_nid)
+/* Gives back idle channels until no more than @nr are left. */
+static void dcbm_shrink(struct dcbm_stream *stream, unsigned int nr)
 {
-	struct dcbm_run run = {
-		.channels = LIST_HEAD_INIT(run.channels),
-		.items = items,
-		.nr = nr,
-		.more = true,
-		.busy = ATOMIC_INIT(0),
-	};
-	u8 cause = MIGRATE_FALLBACK_BUSY;
+	struct dcbm_channel *channel, *next;
 
-	init_completion(&run.progress);
-	dcbm_claim(&run, min(nr, nr_channels), dst_nid);
-	if (!list_empty(&run.channels)) {
-		while (dcbm_feed(&run))
-			dcbm_wait(&run);
-		/* What is left now is there because all the channels went out of use. */
-		cause = MIGRATE_FALLBACK_PREP;
-		dcbm_unclaim(&run);
+	list_for_each_entry_safe_reverse(channel, next, &stream->channels, link) {
+		if (stream->nr_channels <= nr)
+			return;
+		if (!channel->used)
+			dcbm_unclaim(stream, channel);
 	}
-	while (run.next < nr)
-		dcbm_give_up(&items[run.next++], MIGRATE_COPY_NONE, cause);
+}
+
+/* An even share for each of the streams that are open, of what the engines have. */
+static unsigned int dcbm_share(void)
+{
+	unsigned int streams = max(atomic_read(&dcbm_nr_streams), 1);
+
+	return DIV_ROUND_UP(max(atomic_read(&dcbm_nr_usable), 0), streams);
+}
+
+static struct migrate_offload_stream *dcbm_open(void)
+{
+	/* For reclaim, too, which must get along without its reserves. */
+	struct dcbm_stream *stream = kzalloc_obj(*stream, GFP_NOWAIT | __GFP_NOMEMALLOC |
+							  __GFP_NOWARN);
+
+	if (!stream)
+		return NULL;
+
+	INIT_LIST_HEAD(&stream->channels);
+	INIT_LIST_HEAD(&stream->queue);
+	INIT_LIST_HEAD(&stream->complete);
+	init_completion(&stream->progress);
+	atomic_inc(&dcbm_nr_streams);
+	return (struct migrate_offload_stream *)stream;
+}
+
+static void dcbm_submit(struct migrate_offload_stream *s, struct list_head *copies,
+			unsigned int nr_channels, size_t segment, int dst_nid)
+{
+	struct dcbm_stream *stream = (struct dcbm_stream *)s;
+	struct migrate_copy *copy;
+
+	nr_channels = min(nr_channels, dcbm_share());
+	if (stream->nr_channels > nr_channels)
+		dcbm_shrink(stream, nr_channels);
+	else if (stream->nr_channels < nr_channels)
+		dcbm_claim(stream, nr_channels - stream->nr_channels, dst_nid);
+
+	stream->segment = segment;
+	list_for_each_entry(copy, copies, node) {
+		copy->status = MIGRATE_COPY_DONE;
+		copy->sent = 0;
+		copy->pending = 0;
+		copy->queued = true;
+		atomic_set(&copy->left, 1);
+		stream->nr_in++;
+	}
+	list_splice_tail_init(copies, &stream->queue);
+	WRITE_ONCE(stream->more, !list_empty(&stream->queue));
+	dcbm_pump(stream);
+}
+
+static bool dcbm_enough(struct dcbm_stream *stream)
+{
+	return atomic_read(&stream->nr_through) - stream->target >= 0;
+}
+
+static void dcbm_reap(struct migrate_offload_stream *s, struct list_head *copies, unsigned int nr)
+{
+	struct dcbm_stream *stream = (struct dcbm_stream *)s;
+	unsigned int through = 0;
+	struct migrate_copy *copy;
+
+	nr = min(nr, stream->nr_in);
+	WRITE_ONCE(stream->target, stream->nr_reaped + nr);
+	/*
+	 * Either we see what a callback has completed, or it sees what we wait for: pairs with the
+	 * atomic operations in dcbm_callback().
+	 */
+	smp_mb();
+	while (!dcbm_enough(stream)) {
+		/* May itself find that the rest is not to be sent. */
+		dcbm_collect(stream);
+		if (!dcbm_enough(stream))
+			dcbm_wait(stream);
+	}
+	dcbm_collect(stream);
+
+	list_for_each_entry(copy, &stream->complete, node)
+		through++;
+	stream->nr_in -= through;
+	stream->nr_reaped += through;
+	list_splice_tail_init(&stream->complete, copies);
+}
+
+static void dcbm_close(struct migrate_offload_stream *s)
+{
+	struct dcbm_stream *stream = (struct dcbm_stream *)s;
+	struct dcbm_channel *channel, *next;
+
+	WARN_ON_ONCE(stream->nr_in);
+	list_for_each_entry_safe(channel, next, &stream->channels, link)
+		dcbm_unclaim(stream, channel);
+	atomic_dec(&dcbm_nr_streams);
+	kfree(stream);
 }
 
 /* Every channel reaches every node, so that only the number of live ones counts. */
@@ -664,7 +870,10 @@ static unsigned int dcbm_count_channels(int dst_nid)
 static struct migrate_offload_provider dcbm_provider = {
 	.name = "dcbm",
 	.nr_channels = dcbm_count_channels,
-	.copy = dcbm_copy,
+	.open = dcbm_open,
+	.submit = dcbm_submit,
+	.reap = dcbm_reap,
+	.close = dcbm_close,
 };
 
 /*
@@ -682,7 +891,9 @@ static void dcbm_release_lost(struct work_struct *work)
 		bool through;
 
 		spin_lock_irq(&channel->lock);
-		through = job->src && !job->item && !job->pending;
+		through = job->lost && !job->pending;
+		if (through)
+			job->lost = false;
 		spin_unlock_irq(&channel->lock);
 		if (!through)
 			continue;
@@ -892,11 +1103,12 @@ static ssize_t channels_show(struct kobject *kobj, struct kobj_attribute *attr, 
 		spin_lock_irq(&channel->lock);
 		if (channel->dead)
 			state = "dead";
-		else if (channel->run)
+		else if (channel->stream)
 			state = "busy";
 		len += sysfs_emit_at(buf, len, "%s node%d %s copied %lu errors %lu lost %u\n",
 				     dma_chan_name(channel->chan), channel->nid, state,
-				     READ_ONCE(channel->copied), channel->errors, channel->lost);
+				     READ_ONCE(channel->copied) >> PAGE_SHIFT, channel->errors,
+				     channel->lost);
 		spin_unlock_irq(&channel->lock);
 	}
 	mutex_unlock(&dcbm_mutex);

@@ -15,6 +15,12 @@
 
 struct folio;
 
+/*
+ * Batches in flight at once. Two keep an engine busy whose batches take longer than the CPU needs
+ * for one; more help where batches are small. All slots are allocated together.
+ */
+#define MIGRATE_BATCH_DEPTH_MAX	16U
+
 /**
  * struct migrate_survey - what a migrate_pages() call knows of the folios that wait
  * @cgroup_id: owner of the folios at the head of the list

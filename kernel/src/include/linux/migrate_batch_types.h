@@ -51,11 +51,13 @@ struct migrate_batch_ctx {
  * @batch_pages: base pages unmapped per TLB flush; 0 is the kernel default (those of a PMD: 512 on
  *	x86). The folio that crosses the limit still belongs to the batch. Clamped to
  *	ctx->max_pages.
- * @depth: batches in flight; 0 and 1 copy a whole batch before mapping it back, which is all that
- *	this kernel does: larger values are clamped to 1
+ * @depth: batches in flight. 0 and 1 copy a whole batch before any folio of it is mapped back. From
+ *	2 on they are streamed: while one batch is copied the next is unmapped, and each folio is
+ *	mapped back as soon as its own copy is complete. Clamped to 16, and so that
+ *	@depth * @batch_pages does not exceed ctx->max_pages. Means nothing without channels.
  * @nr_channels: DMA channels; 0 copies by CPU. Clamped to ctx->nr_channels.
- * @segment_bytes: larger folios are split over the channels in segments of this size; 0 is one
- *	descriptor a folio, which is all that this kernel does: other values are clamped to 0
+ * @segment_bytes: a larger folio is split over the channels in descriptors of this size, rounded up
+ *	to whole pages; 0 is one descriptor a folio
  * @first_pages: base pages of the first batch of a migrate_pages() call; 0 is @batch_pages
  */
 struct migrate_batch_params {

@@ -5,6 +5,8 @@
 #ifndef _LINUX_MIGRATE_OFFLOAD_H
 #define _LINUX_MIGRATE_OFFLOAD_H
 
+#include <linux/atomic.h>
+#include <linux/list.h>
 #include <linux/types.h>
 
 struct folio;
@@ -33,27 +35,63 @@ enum migrate_copy_status {
  * @dst: destination folio of the same size: locked and seen by nobody else
  * @status: enum migrate_copy_status, set by the provider
  * @cause: enum migrate_fallback, set by the provider unless @status is MIGRATE_COPY_DONE
+ * @node: in the list that it is handed over in; between submission and reaping the provider's own,
+ *	as is all that follows
+ * @sent: bytes handed to the engine
+ * @pending: descriptors that were not taken back yet
+ * @left: those that are not complete, and one more while @queued
+ * @queued: not all is sent
  */
 struct migrate_copy {
 	struct folio *src;
 	struct folio *dst;
 	u8 status;
 	u8 cause;
+	struct list_head node;
+	size_t sent;
+	unsigned int pending;
+	atomic_t left;
+	bool queued;
 };
+
+struct migrate_offload_stream;
 
 /**
  * struct migrate_offload_provider - an engine that copies folios
  * @name: shown to the administrator
  * @nr_channels: channels that could be used for a copy to node @dst_nid now, or to any node when it
  *	is NUMA_NO_NODE. Must not sleep.
- * @copy: copies @nr items with at most @nr_channels channels, returns when each has its status.
- *	May sleep, must not allocate with reclaim: its caller holds folio locks.
+ * @open: begins a stream of copies, which belongs to one task. NULL when memory is short. Must not
+ *	reclaim: its caller may be reclaim, and hold folio locks.
+ * @submit: starts the copies of the list, or queues them, and takes them over. At most @nr_channels
+ *	channels are used. A folio larger than @segment bytes, unless that is 0, is split over the
+ *	channels in parts of that size. Never fails: what cannot be copied comes back with a status
+ *	that says so.
+ * @reap: waits until at least @nr of the copies that were submitted are through, or all, and adds
+ *	those that are to the list, each with its status. With @nr 0 it does not wait. May sleep.
+ * @close: ends the stream. All its copies must have been reaped.
  */
 struct migrate_offload_provider {
 	const char *name;
 	unsigned int (*nr_channels)(int dst_nid);
-	void (*copy)(struct migrate_copy *items, unsigned int nr, unsigned int nr_channels,
-		     int dst_nid);
+	struct migrate_offload_stream *(*open)(void);
+	void (*submit)(struct migrate_offload_stream *stream, struct list_head *copies,
+		       unsigned int nr_channels, size_t segment, int dst_nid);
+	void (*reap)(struct migrate_offload_stream *stream, struct list_head *copies,
+		     unsigned int nr);
+	void (*close)(struct migrate_offload_stream *stream);
+};
+
+/**
+ * struct migrate_offload - a stream of copies and the provider that it came from
+ * @provider: whose code is kept from going away
+ * @stream: its stream, NULL when there is none
+ * @srcu: token of the read-side section
+ */
+struct migrate_offload {
+	struct migrate_offload_provider *provider;
+	struct migrate_offload_stream *stream;
+	int srcu;
 };
 
 #ifdef CONFIG_MIGRATE_BATCH
@@ -61,6 +99,12 @@ struct migrate_offload_provider {
 int migrate_offload_register(struct migrate_offload_provider *provider);
 void migrate_offload_unregister(struct migrate_offload_provider *provider);
 unsigned int migrate_offload_channels(int reason, int dst_nid);
+bool migrate_offload_open(struct migrate_offload *offload);
+void migrate_offload_submit(struct migrate_offload *offload, const struct migrate_batch *batch,
+			    struct list_head *copies, int dst_nid);
+void migrate_offload_reap(struct migrate_offload *offload, struct list_head *copies,
+			  unsigned int nr);
+void migrate_offload_close(struct migrate_offload *offload);
 void migrate_offload_copy(const struct migrate_batch *batch, struct migrate_copy *items,
 			  unsigned int nr);
 ssize_t migrate_offload_show(char *buf);
@@ -68,6 +112,13 @@ extern unsigned int migrate_offload_reasons;
 
 #else
 
+static inline bool migrate_offload_open(struct migrate_offload *offload) { return false; }
+static inline void migrate_offload_submit(struct migrate_offload *offload,
+					  const struct migrate_batch *batch,
+					  struct list_head *copies, int dst_nid) { }
+static inline void migrate_offload_reap(struct migrate_offload *offload, struct list_head *copies,
+					unsigned int nr) { }
+static inline void migrate_offload_close(struct migrate_offload *offload) { }
 static inline void migrate_offload_copy(const struct migrate_batch *batch,
 					struct migrate_copy *items, unsigned int nr) { }
 

@@ -92,6 +92,13 @@ dcbm_off() {
 	[ ! -e /sys/kernel/dcbm/enabled ] || echo 0 >/sys/kernel/dcbm/enabled
 }
 
+# stream PAGES DEPTH SEGMENT: batches of that size, so many in flight, large folios split.
+stream() {
+	set_knob default_pages "$1"
+	set_knob default_depth "$2"
+	set_knob default_segment "$3"
+}
+
 # Names of PTDMA's channels, as dmaengine has them.
 ptdma_channels() {
 	local chan
@@ -243,7 +250,7 @@ reset_guest() {
 	unpin_policies
 	dcbm_off
 	if [ -d "$mb" ]; then
-		for file in default_pages default_channels; do
+		for file in default_pages default_channels default_depth default_segment; do
 			echo "${boot_knobs[$file]}" >"$mb/$file"
 		done
 	fi
@@ -253,7 +260,7 @@ declare -A boot_knobs
 remember_knobs() {
 	local file
 	[ -d "$mb" ] || return 0
-	for file in default_pages default_channels; do
+	for file in default_pages default_channels default_depth default_segment; do
 		boot_knobs[$file]=$(<"$mb/$file")
 	done
 }

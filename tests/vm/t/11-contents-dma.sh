@@ -18,10 +18,7 @@ by_dma() {
 
 for kind in anon shmem; do
 	by_dma $kind 4K --rounds 4
+	by_dma $kind 64K --rounds 4
+	by_dma $kind 1M --rounds 4
 	by_dma $kind 2M --rounds 4
-	# Linux splits a 64K folio when it migrates for the second time, and migrates the parts
-	# one by one without an engine: only a first move is the engine's alone.
-	by_dma $kind 64K --rounds 1 --keep-size
-	by_dma $kind 64K --rounds 1 --keep-size --from 1 --to 0
-	move --size 64K --bytes 16M --rounds 6 --writers 2 --kind $kind
 done

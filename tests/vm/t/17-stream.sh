@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# vm: patched
+# Several batches in flight, folios split over the channels: contents survive, the engine copies
+# them, and no batch is larger than it was to be.
+dcbm_on
+set_knob default_channels 16
+
+# streamed KIND SIZE OPTIONS...
+streamed() {
+	local kind=$1 size=$2 dma cpu
+	shift 2
+	count_from_here
+	move --size "$size" --bytes 32M --rounds 4 --writers 2 --kind "$kind" "$@"
+	show_counters
+	dma=$(since pages_dma) cpu=$(since pages_cpu)
+	at_least "share of DMA in percent ($kind $size)" $((100 * dma / (dma + cpu))) 95
+	same "copies that the engine failed" "$(since fallback_error)" 0
+}
+
+for kind in anon shmem; do
+	stream 32 4 0
+	streamed $kind 4K
+	stream 64 4 16384
+	streamed $kind 64K
+	stream 512 2 131072
+	streamed $kind 1M
+	streamed $kind 2M
+	# More folios in a batch than there are copies to keep track of, and more batches than depth.
+	stream 4096 4 0
+	streamed $kind 4K
+	stream 1 16 4096
+	streamed $kind 64K
+done
+
+# Two at once have half of the channels each, and both have some.
+stream 32 4 0
+count_from_here
+mover --size 4K --bytes 16M --rounds 20 --writers 1 --seed 1 &
+first=$!
+mover --size 2M --bytes 32M --rounds 40 --writers 1 --seed 2 &
+second=$!
+wait $first || fail "the first of two movers ended with status $?"
+wait $second || fail "the second of two movers ended with status $?"
+show_counters
+dma=$(since pages_dma) cpu=$(since pages_cpu)
+at_least "share of DMA in percent (two movers)" $((100 * dma / (dma + cpu))) 90
+
+# The engine goes and comes back in mid-stream.
+mover --size 64K --bytes 32M --rounds 0 --seconds 12 --writers 2 --report /run/mover.line &
+pid=$!
+for _ in 1 2 3 4 5 6 7 8; do
+	sleep 0.6
+	echo 0 >/sys/kernel/dcbm/enabled || fail "dcbm cannot be switched off"
+	sleep 0.2
+	echo 1 >/sys/kernel/dcbm/enabled || fail "dcbm cannot be switched on"
+done
+kill -TERM $pid
+wait $pid || fail "the mover ended with status $?: $(cat /run/mover.line)"

@@ -382,7 +382,8 @@ int main(void)
 		if (line[0] == '#' || line[0] == '\n')
 			continue;
 		if (sscanf(line, "%31[a-zA-Z0-9_] %15s %15s %u %u %u %u %15s %7s", c.name, size,
-			   bytes, &c.rounds, &c.channels, &c.pages, &c.depth, segment, c.how) != 9) {
+			   bytes, &c.rounds, &c.channels, &c.pages, &c.depth, segment,
+			   c.how) != 9) {
 			errno = EINVAL;
 			die(line);
 		}

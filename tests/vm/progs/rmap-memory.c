@@ -51,7 +51,7 @@ size_t read_file(const char *path, char *buf, size_t size)
 
 void bind_to(int node)
 {
-	unsigned long mask = 1UL << node;
+	unsigned long mask = node < 0 ? 0 : 1UL << node;
 
 	if (node < 0)
 		syscall(SYS_set_mempolicy, MPOL_DEFAULT, NULL, 0);

@@ -22,6 +22,8 @@ for file in $thp/hugepages-*kB/*enabled; do
 	put never "$file"
 done
 put 0 $thp/khugepaged/defrag
+# It also takes the page table from a large file folio that is mapped by PTEs: it sleeps from now on.
+put 4294967295 $thp/khugepaged/scan_sleep_millisecs
 put 0 /proc/sys/vm/compaction_proactiveness
 put 0 /proc/sys/vm/page-cluster
 put 0 /proc/sys/vm/dirty_writeback_centisecs

@@ -137,16 +137,6 @@ bool try_store(volatile uint64_t *addr, uint64_t value)
 	return true;
 }
 
-bool write_file(const char *path, const char *value)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	bool ok = fd >= 0 && write(fd, value, strlen(value)) == (ssize_t)strlen(value);
-
-	if (fd >= 0)
-		close(fd);
-	return ok;
-}
-
 /* --- writers */
 
 static void *writer_run(void *arg)

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "file.h"
+
 #define PAGE_BYTES	4096UL
 #define PAGE_WORDS	(PAGE_BYTES / sizeof(uint64_t))
 #define HUGE_BYTES	(2UL << 20)
@@ -107,7 +109,6 @@ void cannot(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn)
 void catch_faults(void);
 bool try_load(const volatile uint64_t *addr, uint64_t *value);
 bool try_store(volatile uint64_t *addr, uint64_t value);
-bool write_file(const char *path, const char *value);
 
 /* --- bounce-slot.c */
 

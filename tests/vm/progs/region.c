@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "file.h"
 #include "region.h"
 
 /* From linux/mempolicy.h, which libc does not have. */
@@ -52,11 +53,8 @@ static uint64_t page_pattern(uint64_t seed, uint64_t page)
 
 static bool sysfs_write(const char *path, const char *value)
 {
-	int fd = open(path, O_WRONLY);
-	bool ok = fd >= 0 && write(fd, value, strlen(value)) == (ssize_t)strlen(value);
+	bool ok = write_file(path, value);
 
-	if (fd >= 0)
-		close(fd);
 	if (!ok)
 		fprintf(stderr, "cannot write '%s' to %s: %s\n", value, path, strerror(errno));
 	return ok;

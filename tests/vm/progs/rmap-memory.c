@@ -24,16 +24,6 @@ const size_t folio_sizes[] = { 64 << 10, 256 << 10, 1 << 20, 2 << 20, 0 };
 const char *const folio_names[] = { "64K", "256K", "1M", "2M" };
 const char scratch_file[] = "/var/tmp/rmap.data";
 
-bool write_file(const char *path, const char *value)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	bool ok = fd >= 0 && write(fd, value, strlen(value)) == (ssize_t)strlen(value);
-
-	if (fd >= 0)
-		close(fd);
-	return ok;
-}
-
 /* 0 when it cannot be read. */
 size_t read_file(const char *path, char *buf, size_t size)
 {

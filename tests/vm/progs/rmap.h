@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "file.h"
+
 #define PAGE_BYTES	4096UL
 #define HUGE_BYTES	(2UL << 20)
 #define MAX_PAGES	512
@@ -113,7 +115,6 @@ void page_fill(const struct test *t, size_t page, uint8_t generation);
 void bind_to(int node);
 void pin_to_cpu(int cpu);
 void populate_self(void);
-bool write_file(const char *path, const char *value);
 size_t read_file(const char *path, char *buf, size_t size);
 /* Every folio of the region goes to @node, by the address of its first page. */
 void memory_move(struct test *t, int node);

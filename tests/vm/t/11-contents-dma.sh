@@ -18,7 +18,7 @@ by_dma() {
 
 for kind in anon shmem; do
 	by_dma $kind 4K --rounds 4
-	by_dma $kind 64K --rounds 4
-	by_dma $kind 1M --rounds 4
-	by_dma $kind 2M --rounds 4
+	by_dma $kind 64K --rounds 4 --keep-size
+	by_dma $kind 1M --rounds 4 --keep-size
+	by_dma $kind 2M --rounds 4 --keep-size
 done

@@ -4,13 +4,16 @@
 same policy "$(policy)" none
 same default_pages "$(knob default_pages)" 0
 same default_channels "$(knob default_channels)" 0
+same default_depth "$(knob default_depth)" 0
+same default_segment "$(knob default_segment)" 0
 count_from_here
 move --size 4K --bytes 8M
 same "batches counted with the books closed" "$(since batches)" 0
 
 dcbm_on
 for file in max_pages=0 max_pages=262145 max_channels=257 default_pages=262145 \
-	default_channels=257 reasons=0x10000 default_pages=many; do
+	default_channels=257 default_depth=17 default_segment=1073741825 reasons=0x10000 \
+	default_pages=many; do
 	! (echo "${file#*=}" >$mb/${file%=*}) 2>/dev/null || fail "$file was accepted"
 done
 

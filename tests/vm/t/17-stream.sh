@@ -1,38 +1,38 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # vm: patched
-# Several batches in flight, folios split over the channels: contents survive, the engine copies
-# them, and no batch is larger than it was to be.
+# Several batches in flight, folios split over the channels: contents survive, folios stay whole,
+# the engine copies them, and batches are no larger than they were to be.
 dcbm_on
 set_knob default_channels 16
 
-# streamed KIND SIZE OPTIONS...
+# streamed KIND SIZE BATCHES: at least so many, for four moves of 8192 pages.
 streamed() {
 	local kind=$1 size=$2 dma cpu
-	shift 2
 	count_from_here
-	move --size "$size" --bytes 32M --rounds 4 --writers 2 --kind "$kind" "$@"
+	move --size "$size" --bytes 32M --rounds 4 --writers 2 --kind "$kind" --keep-size
 	show_counters
 	dma=$(since pages_dma) cpu=$(since pages_cpu)
 	at_least "share of DMA in percent ($kind $size)" $((100 * dma / (dma + cpu))) 95
 	same "copies that the engine failed" "$(since fallback_error)" 0
+	at_least "batches ($kind $size)" "$(since batches)" "$3"
 }
 
 for kind in anon shmem; do
 	stream 32 4 0
-	streamed $kind 4K
+	streamed $kind 4K 1024
 	stream 64 4 16384
-	streamed $kind 64K
+	streamed $kind 64K 512
 	stream 512 2 131072
-	streamed $kind 1M
-	streamed $kind 2M
+	streamed $kind 1M 64
+	streamed $kind 2M 64
 	# More folios in a batch than there are copies to keep track of, and more batches than depth.
 	stream 4096 4 0
-	streamed $kind 4K
+	streamed $kind 4K 8
 	stream 1 16 4096
-	streamed $kind 64K
+	streamed $kind 64K 2048
 done
 
-# Two at once have half of the channels each, and both have some.
+# Two at once share the channels: neither is left to the CPU.
 stream 32 4 0
 count_from_here
 mover --size 4K --bytes 16M --rounds 20 --writers 1 --seed 1 &

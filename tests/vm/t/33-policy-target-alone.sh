@@ -21,26 +21,34 @@ set_target() {
 		fail "bpftool map update"
 }
 
-# The median batch of later moves, by when the model has learned.
+# The median of a field over the later batches of some moves, by when the model has learned.
 median_of() {
+	fields mm_migrate_batch_end "$1" | tail -n +9 | sort -n |
+		awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'
+}
+
+# move_in CGROUP: sets $median, pages of a batch, and $first, its first-folio delay.
+move_in() {
 	trace_on mm_migrate_batch_end
 	in_cgroup "$1" mover --size 4K --bytes 32M --rounds 4 || fail "the mover in $1 failed"
-	median=$(fields mm_migrate_batch_end moved | tail -n +9 | sort -n |
-		awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }')
+	median=$(median_of moved)
+	first=$(median_of first_ns)
 	[ -n "$median" ] || fail "no batches were traced"
 	trace_off
 }
 
-# Without a virtual clock the guest is slow: a page takes 20 to 100 us.
-set_target 100000000
-median_of bounded.slice/below
+# A target that nothing reaches, then one that a quarter of such a batch keeps on this host: without
+# a virtual clock a page takes 5 to 100 us.
+set_target 10000000000
+move_in bounded.slice/below
 wide=$median
-set_target 5000000
-median_of bounded.slice/below
+tight=$((first / 4))
+set_target $tight
+move_in bounded.slice/below
 narrow=$median
-median_of free.slice
+move_in free.slice
 free=$median
-echo "median batch in pages: target 100 ms $wide, target 5 ms $narrow, no target $free"
+echo "median batch in pages: target 10 s $wide, target $tight ns $narrow, no target $free"
 [ "$narrow" -lt "$wide" ] || fail "a tighter target did not make smaller batches"
 at_least "batch of the cgroup without a target" "$free" "$narrow"
 unpin_policies

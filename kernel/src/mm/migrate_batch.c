@@ -313,18 +313,25 @@ void migrate_batch_copied(struct migrate_batch *batch, u64 start_ns)
 	trace_mm_migrate_batch_copied(batch);
 }
 
-/* @folio is mapped again; its unmapping began at @stamp. */
-void migrate_batch_restored(struct migrate_batch *batch, struct folio *folio, unsigned long stamp)
+/* @folios are mapped again, except for NULL; the unmapping of each began at its stamp. */
+void migrate_batch_restored_run(struct migrate_batch *batch, struct folio *const *folios,
+				const unsigned long *stamps, unsigned int nr)
 {
 	u64 now = ktime_get_ns() - batch->start_ns;
-	u64 blackout = now - stamp;
+	unsigned int i;
 
 	if (!batch->res.first_ns) {
 		batch->res.first_ns = max(now, 1ULL);
 		trace_mm_migrate_batch_first(batch);
 	}
-	batch->res.blackout_ns = max(batch->res.blackout_ns, blackout);
-	trace_mm_migrate_folio_restored(batch, folio, blackout);
+	for (i = 0; i < nr; i++) {
+		u64 blackout = now - stamps[i];
+
+		if (!folios[i])
+			continue;
+		batch->res.blackout_ns = max(batch->res.blackout_ns, blackout);
+		trace_mm_migrate_folio_restored(batch, folios[i], blackout);
+	}
 }
 
 /* A folio is mapped again where it was; its unmapping began at @stamp. */

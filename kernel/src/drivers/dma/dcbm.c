@@ -5,11 +5,12 @@
  * Any engine that offers DMA_MEMCPY will do. Channels are claimed when the provider is enabled and
  * kept until it is disabled, so that a batch only has to pick from those that are idle.
  *
- * A migrate_pages() call opens a stream and submits folios to it. A folio goes to the engine as one
- * descriptor, or as several on as many channels when it is larger than a segment is to be or than
- * the engine takes. What a descriptor is about is DMA-mapped on its own, for the device of its
- * channel, and every descriptor has its own callback with its own result: engines may finish out of
- * order. The folio is copied when its last segment is.
+ * A migrate_pages() call opens a stream and submits copies to it: folios, or several of order 0
+ * that are neighbours in memory. A copy goes to the engine as one descriptor, or as several on as
+ * many channels when it is larger than a segment is to be or than the engine takes. What a
+ * descriptor is about is DMA-mapped on its own, for the device of its channel, and every descriptor
+ * has its own callback with its own result: engines may finish out of order. The copy is complete
+ * when its last segment is.
  *
  * Streams that are open at the same time share the channels evenly: at each submission one gives
  * up what it has beyond its share as soon as it is idle, or takes what it lacks. Nobody waits for a
@@ -104,11 +105,11 @@ struct dcbm_channel;
  * struct dcbm_job - one descriptor on its way through a channel
  * @channel: the channel that the job is a slot of
  * @copy: what it is a part of
- * @src: source folio; NULL when the slot is free
- * @dst: destination folio
- * @src_addr: where the device sees this part of @src
- * @dst_addr: where the device sees this part of @dst
- * @len: its length
+ * @src: where the part begins in the source; NULL when the slot is free
+ * @dst: where it begins in the destination
+ * @src_addr: where the device sees @src
+ * @dst_addr: where the device sees @dst
+ * @len: length of the part
  * @pending: in flight; under the channel's lock
  * @failed: the engine failed it; under the channel's lock
  * @lost: the submitter has given it up, and @copy with it; under the channel's lock
@@ -116,8 +117,8 @@ struct dcbm_channel;
 struct dcbm_job {
 	struct dcbm_channel *channel;
 	struct migrate_copy *copy;
-	struct folio *src;
-	struct folio *dst;
+	struct page *src;
+	struct page *dst;
 	dma_addr_t src_addr;
 	dma_addr_t dst_addr;
 	size_t len;
@@ -302,7 +303,7 @@ static void dcbm_spoil(struct migrate_copy *copy, u8 status, u8 cause)
 
 static bool dcbm_sent_all(const struct migrate_copy *copy)
 {
-	return copy->sent == folio_size(copy->src);
+	return copy->sent == copy->len;
 }
 
 /* The copy gets no further descriptors. It is through when the last of those it has come back. */
@@ -325,17 +326,15 @@ static void dcbm_give_up(struct dcbm_stream *stream, struct migrate_copy *copy, 
 	dcbm_leave_queue(stream, copy);
 }
 
-static int dcbm_map(struct dcbm_job *job, size_t offset)
+static int dcbm_map(struct dcbm_job *job)
 {
 	struct device *dev = job->channel->dev;
 
-	job->src_addr = dma_map_page(dev, folio_page(job->src, 0), offset, job->len,
-				     DMA_TO_DEVICE);
+	job->src_addr = dma_map_page(dev, job->src, 0, job->len, DMA_TO_DEVICE);
 	if (dma_mapping_error(dev, job->src_addr))
 		return -ENOMEM;
 
-	job->dst_addr = dma_map_page(dev, folio_page(job->dst, 0), offset, job->len,
-				     DMA_FROM_DEVICE);
+	job->dst_addr = dma_map_page(dev, job->dst, 0, job->len, DMA_FROM_DEVICE);
 	if (dma_mapping_error(dev, job->dst_addr)) {
 		dma_unmap_page(dev, job->src_addr, job->len, DMA_TO_DEVICE);
 		return -ENOMEM;
@@ -422,11 +421,11 @@ static int dcbm_send(struct dcbm_channel *channel, struct migrate_copy *copy, si
 	int err;
 
 	job->copy = copy;
-	job->src = copy->src;
-	job->dst = copy->dst;
+	job->src = folio_page(copy->src, copy->sent >> PAGE_SHIFT);
+	job->dst = folio_page(copy->dst, copy->sent >> PAGE_SHIFT);
 	job->len = len;
 	job->failed = false;
-	err = dcbm_map(job, copy->sent);
+	err = dcbm_map(job);
 	if (!err) {
 		err = dcbm_submit_job(channel, job);
 		if (err)
@@ -459,7 +458,7 @@ static void dcbm_send_part(struct dcbm_stream *stream, struct dcbm_channel *chan
 	int err;
 
 	for (;;) {
-		len = min(folio_size(copy->src) - copy->sent, channel->max_len);
+		len = min(copy->len - copy->sent, channel->max_len);
 		if (stream->segment)
 			len = min(len, stream->segment);
 		err = dcbm_send(channel, copy, len);
@@ -582,6 +581,23 @@ static void dcbm_collect(struct dcbm_stream *stream)
 		dcbm_pump(stream);
 }
 
+/* A reference for each page, so that it does not matter how many folios they are. */
+static void dcbm_hold(struct dcbm_job *job)
+{
+	for (size_t i = 0; i < job->len >> PAGE_SHIFT; i++) {
+		get_page(job->src + i);
+		get_page(job->dst + i);
+	}
+}
+
+static void dcbm_let_go(struct dcbm_job *job)
+{
+	for (size_t i = 0; i < job->len >> PAGE_SHIFT; i++) {
+		put_page(job->src + i);
+		put_page(job->dst + i);
+	}
+}
+
 /*
  * Notes every job that is in flight as lost. Its folios were locked and the caller's up to here;
  * the references also keep them from being split, so that they can be unmapped as they were mapped.
@@ -598,8 +614,7 @@ static unsigned long dcbm_lose_jobs(struct dcbm_channel *channel)
 
 		if (!job->src || !job->pending)
 			continue;
-		folio_get(job->src);
-		folio_get(job->dst);
+		dcbm_hold(job);
 		job->lost = true;
 		__set_bit(i, &lost);
 		channel->lost++;
@@ -899,8 +914,7 @@ static void dcbm_release_lost(struct work_struct *work)
 			continue;
 
 		dcbm_unmap(job);
-		folio_put(job->src);
-		folio_put(job->dst);
+		dcbm_let_go(job);
 		job->src = NULL;
 		released++;
 	}

@@ -70,7 +70,8 @@ unsigned long migrate_batch_stamp(const struct migrate_batch *batch);
 void migrate_batch_unmapped(struct migrate_batch *batch);
 void migrate_batch_flushed(struct migrate_batch *batch);
 void migrate_batch_copied(struct migrate_batch *batch, u64 start_ns);
-void migrate_batch_restored(struct migrate_batch *batch, struct folio *folio, unsigned long stamp);
+void migrate_batch_restored_run(struct migrate_batch *batch, struct folio *const *folios,
+				const unsigned long *stamps, unsigned int nr);
 void migrate_batch_undone(struct migrate_batch *batch, unsigned long stamp);
 void migrate_batch_end(struct migrate_batch *batch, unsigned int nr_succeeded,
 		       unsigned int nr_failed);
@@ -108,8 +109,9 @@ static inline unsigned long migrate_batch_stamp(const struct migrate_batch *batc
 static inline void migrate_batch_unmapped(struct migrate_batch *batch) { }
 static inline void migrate_batch_flushed(struct migrate_batch *batch) { }
 static inline void migrate_batch_copied(struct migrate_batch *batch, u64 start_ns) { }
-static inline void migrate_batch_restored(struct migrate_batch *batch, struct folio *folio,
-					  unsigned long stamp) { }
+static inline void migrate_batch_restored_run(struct migrate_batch *batch,
+					      struct folio *const *folios,
+					      const unsigned long *stamps, unsigned int nr) { }
 static inline void migrate_batch_undone(struct migrate_batch *batch, unsigned long stamp) { }
 static inline void migrate_batch_end(struct migrate_batch *batch, unsigned int nr_succeeded,
 				     unsigned int nr_failed) { }
@@ -117,6 +119,13 @@ static inline void migrate_batch_fallback(struct migrate_batch *batch, enum migr
 					  unsigned int nr_pages) { }
 
 #endif /* CONFIG_MIGRATE_BATCH */
+
+/* @folio is mapped again; its unmapping began at @stamp. */
+static inline void migrate_batch_restored(struct migrate_batch *batch, struct folio *folio,
+					  unsigned long stamp)
+{
+	migrate_batch_restored_run(batch, &folio, &stamp, 1);
+}
 
 #ifdef CONFIG_MIGRATE_BATCH_BPF
 void migrate_batch_policy_select(struct migrate_batch *batch);

@@ -30,9 +30,10 @@ enum migrate_copy_status {
 };
 
 /**
- * struct migrate_copy - one folio to copy
- * @src: source folio: locked, unmapped, and no TLB entry refers to it
+ * struct migrate_copy - one folio to copy, or several of order 0 that are neighbours in memory
+ * @src: source folio, the first of several: locked, unmapped, and no TLB entry refers to it
  * @dst: destination folio of the same size: locked and seen by nobody else
+ * @len: bytes to copy: the size of the folio, or of all of them
  * @status: enum migrate_copy_status, set by the provider
  * @cause: enum migrate_fallback, set by the provider unless @status is MIGRATE_COPY_DONE
  * @node: in the list that it is handed over in; between submission and reaping the provider's own,
@@ -45,6 +46,7 @@ enum migrate_copy_status {
 struct migrate_copy {
 	struct folio *src;
 	struct folio *dst;
+	size_t len;
 	u8 status;
 	u8 cause;
 	struct list_head node;
@@ -64,7 +66,7 @@ struct migrate_offload_stream;
  * @open: begins a stream of copies, which belongs to one task. NULL when memory is short. Must not
  *	reclaim: its caller may be reclaim, and hold folio locks.
  * @submit: starts the copies of the list, or queues them, and takes them over. At most @nr_channels
- *	channels are used. A folio larger than @segment bytes, unless that is 0, is split over the
+ *	channels are used. A copy longer than @segment bytes, unless that is 0, is split over the
  *	channels in parts of that size. Never fails: what cannot be copied comes back with a status
  *	that says so.
  * @reap: waits until at least @nr of the copies that were submitted are through, or all, and adds

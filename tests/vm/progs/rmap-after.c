@@ -130,11 +130,11 @@ static atomic_ulong toggles;
 static void *toggle_run(void *arg)
 {
 	const struct test *t = arg;
-	size_t half = t->folio / 2, off;
+	size_t half = t->stretch / 2, off;
 
 	pin_to_cpu(1);
 	while (!atomic_load(&toggle_stop)) {
-		for (off = half; off < t->bytes; off += t->folio) {
+		for (off = half; off < t->bytes; off += t->stretch) {
 			mprotect(t->addr + off, half, PROT_READ);
 			mprotect(t->addr + off, half, PROT_READ | PROT_WRITE);
 			page_fill(t, off / PAGE_BYTES, FIRST);

@@ -20,8 +20,8 @@
 #define MPOL_BIND	2
 #define PAGE_WORDS	(PAGE_BYTES / sizeof(uint64_t))
 
-const size_t folio_sizes[] = { 64 << 10, 256 << 10, 1 << 20, 2 << 20, 0 };
-const char *const folio_names[] = { "64K", "256K", "1M", "2M" };
+const size_t folio_sizes[] = { 64 << 10, 256 << 10, 1 << 20, 2 << 20, 4 << 10, 0 };
+const char *const folio_names[] = { "64K", "256K", "1M", "2M", "4K" };
 const char scratch_file[] = "/var/tmp/rmap.data";
 
 /* 0 when it cannot be read. */
@@ -110,6 +110,8 @@ void memory_allow(const struct test *t, bool allow)
 	const char *yes = t->state->kind == SHMEM ? "advise" : "madvise";
 	char path[128];
 
+	if (t->folio == PAGE_BYTES)
+		return;
 	snprintf(path, sizeof(path), "/sys/kernel/mm/transparent_hugepage/hugepages-%zukB/%s",
 		 t->folio >> 10, file);
 	if (!write_file(path, allow ? yes : "never"))
@@ -265,12 +267,15 @@ static void fault_in(struct test *t)
 
 void memory_alloc(struct test *t)
 {
+	/* Order 0 is moved in runs: what halves and quarters are of is as long as half a run there. */
+	t->stretch = t->folio == PAGE_BYTES ? 16 * PAGE_BYTES : t->folio;
 	/* A batch is of several folios, but large ones take long to look at, page by page. */
-	t->bytes = t->folio < 256 << 10 ? 256 << 10 : t->folio < 1 << 20 ? 2 * t->folio : t->folio;
+	t->bytes = t->stretch < 256 << 10 ? 256 << 10 :
+		   t->stretch < 1 << 20 ? 2 * t->stretch : t->stretch;
 	t->pages = t->bytes / PAGE_BYTES;
 	bind_to(0);
 	map_region(t);
-	if (t->state->kind == ZERO_PAGES) {
+	if (t->state->kind == ZERO_PAGES || t->folio == PAGE_BYTES) {
 		madvise(t->addr, t->bytes, MADV_NOHUGEPAGE);
 		fault_in(t);
 	} else if (t->state->kind == HUGETLB) {

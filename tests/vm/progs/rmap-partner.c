@@ -22,7 +22,7 @@ static char phase_name[32];
 /* Commands: o look, c compare contents, w write all, h write the second half of each folio. */
 static void partner_obey(struct test *t, char command)
 {
-	size_t half = t->folio / PAGE_BYTES / 2, page;
+	size_t half = t->stretch / PAGE_BYTES / 2, page;
 
 	switch (command) {
 	case 'o':

@@ -14,12 +14,12 @@
 
 #define RW (PROT_READ | PROT_WRITE)
 
-/* The second half of each folio. */
-#define for_halves(t, off) for (off = (t)->folio / 2; off < (t)->bytes; off += (t)->folio)
+/* The second half of each stretch: of each folio, unless it is of order 0. */
+#define for_halves(t, off) for (off = (t)->stretch / 2; off < (t)->bytes; off += (t)->stretch)
 
 static void want_halves(struct test *t, uint8_t generation)
 {
-	size_t half = t->folio / 2, off;
+	size_t half = t->stretch / 2, off;
 
 	for_halves(t, off)
 		memset(t->want + off / PAGE_BYTES, generation, half / PAGE_BYTES);
@@ -30,7 +30,7 @@ static void write_halves(struct test *t)
 	size_t off, page;
 
 	for_halves(t, off)
-		for (page = off / PAGE_BYTES; page < (off + t->folio / 2) / PAGE_BYTES; page++)
+		for (page = off / PAGE_BYTES; page < (off + t->stretch / 2) / PAGE_BYTES; page++)
 			page_write(t, page, FIRST + 1);
 }
 
@@ -39,7 +39,7 @@ static void read_halves(struct test *t)
 	size_t off, page;
 
 	for_halves(t, off)
-		for (page = off / PAGE_BYTES; page < (off + t->folio / 2) / PAGE_BYTES; page++)
+		for (page = off / PAGE_BYTES; page < (off + t->stretch / 2) / PAGE_BYTES; page++)
 			page_read(t, page);
 }
 
@@ -48,7 +48,7 @@ static void protect_halves(struct test *t, int prot)
 	size_t off;
 
 	for_halves(t, off)
-		if (mprotect(t->addr + off, t->folio / 2, prot))
+		if (mprotect(t->addr + off, t->stretch / 2, prot))
 			cannot("no mprotect: %s", strerror(errno));
 }
 
@@ -57,7 +57,7 @@ static void advise_halves(struct test *t, int advice)
 	size_t off;
 
 	for_halves(t, off)
-		if (madvise(t->addr + off, t->folio / 2, advice))
+		if (madvise(t->addr + off, t->stretch / 2, advice))
 			cannot("no madvise %d: %s", advice, strerror(errno));
 }
 
@@ -152,9 +152,9 @@ static void prepare_swapped_in(struct test *t)
 
 static void prepare_hole(struct test *t)
 {
-	size_t off, quarter = t->folio / 4;
+	size_t off, quarter = t->stretch / 4;
 
-	for (off = 0; off < t->bytes; off += t->folio) {
+	for (off = 0; off < t->bytes; off += t->stretch) {
 		madvise(t->addr + off + quarter, 2 * quarter, MADV_DONTNEED);
 		memset(t->want + (off + quarter) / PAGE_BYTES, ZERO, 2 * quarter / PAGE_BYTES);
 	}
@@ -162,9 +162,9 @@ static void prepare_hole(struct test *t)
 
 static void prepare_unmapped_middle(struct test *t)
 {
-	size_t off, quarter = t->folio / 4;
+	size_t off, quarter = t->stretch / 4;
 
-	for (off = 0; off < t->bytes; off += t->folio) {
+	for (off = 0; off < t->bytes; off += t->stretch) {
 		munmap(t->addr + off + quarter, 2 * quarter);
 		memset(t->want + (off + quarter) / PAGE_BYTES, UNREADABLE,
 		       2 * quarter / PAGE_BYTES);
@@ -175,9 +175,9 @@ static void prepare_unmapped_half(struct test *t)
 {
 	size_t off;
 
-	for (off = 0; off < t->bytes; off += t->folio) {
-		munmap(t->addr + off, t->folio / 2);
-		memset(t->want + off / PAGE_BYTES, UNREADABLE, t->folio / 2 / PAGE_BYTES);
+	for (off = 0; off < t->bytes; off += t->stretch) {
+		munmap(t->addr + off, t->stretch / 2);
+		memset(t->want + off / PAGE_BYTES, UNREADABLE, t->stretch / 2 / PAGE_BYTES);
 	}
 }
 
@@ -192,7 +192,7 @@ static void prepare_mlock_half(struct test *t)
 	size_t off;
 
 	for_halves(t, off)
-		if (mlock(t->addr + off, t->folio / 2))
+		if (mlock(t->addr + off, t->stretch / 2))
 			cannot("no mlock");
 }
 
@@ -204,7 +204,7 @@ static void prepare_vma_split(struct test *t)
 /* The first half of a folio is at the end of one page table, the second half in the next one. */
 static void prepare_straddle(struct test *t)
 {
-	unsigned char *to = t->room + HUGE_BYTES - t->folio / 2;
+	unsigned char *to = t->room + HUGE_BYTES - t->stretch / 2;
 
 	if (mremap(t->addr, t->bytes, t->bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) != to)
 		cannot("no mremap: %s", strerror(errno));
@@ -305,7 +305,8 @@ static void prepare_ksm(struct test *t)
 	int tries = 500;
 
 	advise_all(t, MADV_MERGEABLE);
-	if (!write_file("/sys/kernel/mm/ksm/run", "1"))
+	/* First nothing is merged: the numbers of a process that has ended stay until the next scan. */
+	if (!write_file("/sys/kernel/mm/ksm/run", "2") || !write_file("/sys/kernel/mm/ksm/run", "1"))
 		cannot("no KSM");
 	while (ksm_value("pages_sharing") < t->pages / 2 && tries--)
 		usleep(20000);
@@ -352,9 +353,10 @@ static void prepare_poisoned_whole(struct test *t)
 	t->fd = -1;
 }
 
-#define ALL	0xf
+#define ALL	0x1f
 #define SMALL	0x1
-#define SOME	0x9
+#define SMALLEST 0x11
+#define SOME	0x19
 #define PMD	0x8
 
 const struct state states[] = {
@@ -383,7 +385,7 @@ const struct state states[] = {
 	{ "straddle", ANON, ALL, 0, prepare_straddle, NULL, NULL },
 	{ "straddle-swap", ANON, SOME, 0, prepare_straddle, after_swap, NULL },
 	{ "fork", ANON, ALL, MOVE_ALL, prepare_fork, after_partner, NULL },
-	{ "fork-not-all", ANON, SMALL, 0, prepare_fork, after_partner, NULL },
+	{ "fork-not-all", ANON, SMALLEST, 0, prepare_fork, after_partner, NULL },
 	{ "fork-half", ANON, ALL, MOVE_ALL, prepare_fork_half, after_partner, NULL },
 	{ "fork-ended", ANON, ALL, 0, prepare_fork_ended, NULL, NULL },
 	{ "fork-reused", ANON, ALL, 0, prepare_fork_reused, NULL, NULL },
@@ -400,12 +402,13 @@ const struct state states[] = {
 	{ "file", FILE_SHARED, ALL, 0, NULL, NULL, NULL },
 	{ "file-dirty-half", FILE_SHARED, ALL, 0, prepare_written_half, NULL, NULL },
 	{ "file-private-half", FILE_PRIVATE, ALL, 0, prepare_written_half, NULL, NULL },
-	{ "ksm", ANON, SMALL, MOVE_ALL | PAIRED, prepare_ksm, NULL, NULL },
+	{ "ksm", ANON, SMALLEST, MOVE_ALL | PAIRED, prepare_ksm, NULL, NULL },
 	{ "pinned", ANON, ALL, 0, prepare_pinned, after_pinned, NULL },
-	{ "poisoned", ANON, SOME, KEEP_PROT, prepare_poisoned, NULL, NULL },
-	{ "poisoned-whole", ANON, SOME, KEEP_PROT, prepare_poisoned_whole, NULL, NULL },
 	{ "zero-page", ZERO_PAGES, SMALL, 0, NULL, NULL, NULL },
 	{ "pmd-mapped", ANON, PMD, PMD_MAPPED | WHOLE_VMA, NULL, NULL, NULL },
 	{ "hugetlb", HUGETLB, PMD, PMD_MAPPED | WHOLE_VMA, NULL, NULL, NULL },
+	/* Last: 7.3 gives large folios with a poisoned page back as a whole, and somebody gets it. */
+	{ "poisoned", ANON, SOME, KEEP_PROT, prepare_poisoned, NULL, NULL },
+	{ "poisoned-whole", ANON, SOME, KEEP_PROT, prepare_poisoned_whole, NULL, NULL },
 	{ }
 };

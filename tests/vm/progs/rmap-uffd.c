@@ -81,7 +81,7 @@ void uffd_start(struct test *t, bool reads)
 		.range = { .start = (uintptr_t)t->addr, .len = t->bytes },
 		.mode = reads ? REGISTER_MODE_RWP : UFFDIO_REGISTER_MODE_WP,
 	};
-	size_t half = t->folio / 2, off;
+	size_t half = t->stretch / 2, off;
 	pthread_t thread;
 
 	protects_reads = reads;
@@ -89,7 +89,7 @@ void uffd_start(struct test *t, bool reads)
 		unsupported("the kernel's userfaultfd lacks this");
 	if (ioctl(uffd, UFFDIO_REGISTER, &reg))
 		cannot("cannot register: %s", strerror(errno));
-	for (off = half; off < t->bytes; off += t->folio)
+	for (off = half; off < t->bytes; off += t->stretch)
 		protect(t->addr + off, half, true);
 	if (pthread_create(&thread, NULL, answer_events, t))
 		cannot("no thread");

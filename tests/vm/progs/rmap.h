@@ -65,6 +65,7 @@ enum { ZERO = 0, FIRST = 1, UNREADABLE = 254, ANYTHING = 255 };
 struct test {
 	const struct state *state;
 	size_t folio;
+	size_t stretch;		/* what the states halve: a folio, or some of order 0 */
 	const char *size;	/* the same as text */
 	unsigned char *addr;
 	size_t bytes;

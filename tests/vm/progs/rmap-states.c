@@ -305,7 +305,7 @@ static void prepare_ksm(struct test *t)
 	int tries = 500;
 
 	advise_all(t, MADV_MERGEABLE);
-	/* First nothing is merged: the numbers of a process that has ended stay until the next scan. */
+	/* First nothing is merged: the numbers of a process that ended stay until the next scan. */
 	if (!write_file("/sys/kernel/mm/ksm/run", "2") || !write_file("/sys/kernel/mm/ksm/run", "1"))
 		cannot("no KSM");
 	while (ksm_value("pages_sharing") < t->pages / 2 && tries--)
@@ -407,7 +407,7 @@ const struct state states[] = {
 	{ "zero-page", ZERO_PAGES, SMALL, 0, NULL, NULL, NULL },
 	{ "pmd-mapped", ANON, PMD, PMD_MAPPED | WHOLE_VMA, NULL, NULL, NULL },
 	{ "hugetlb", HUGETLB, PMD, PMD_MAPPED | WHOLE_VMA, NULL, NULL, NULL },
-	/* Last: 7.3 gives large folios with a poisoned page back as a whole, and somebody gets it. */
+	/* Last: 7.3 frees large folios with a poisoned page as a whole, and somebody gets it. */
 	{ "poisoned", ANON, SOME, KEEP_PROT, prepare_poisoned, NULL, NULL },
 	{ "poisoned-whole", ANON, SOME, KEEP_PROT, prepare_poisoned_whole, NULL, NULL },
 	{ }

@@ -267,7 +267,7 @@ static void fault_in(struct test *t)
 
 void memory_alloc(struct test *t)
 {
-	/* Order 0 is moved in runs: what halves and quarters are of is as long as half a run there. */
+	/* Order 0 is moved in runs: what halves and quarters are of is half a run there. */
 	t->stretch = t->folio == PAGE_BYTES ? 16 * PAGE_BYTES : t->folio;
 	/* A batch is of several folios, but large ones take long to look at, page by page. */
 	t->bytes = t->stretch < 256 << 10 ? 256 << 10 :

@@ -73,7 +73,7 @@
  * a length that every engine takes.
  */
 #define DCBM_MAX_LEN	SZ_1G
-#define DCBM_MIN_LEN	SZ_64K
+#define DCBM_MIN_LEN	max(SZ_64K, PAGE_SIZE)
 
 /*
  * A channel is given one more millisecond for each 64K that it has in flight: 64 MB/s, a thirtieth
@@ -464,7 +464,8 @@ static void dcbm_send_part(struct dcbm_stream *stream, struct dcbm_channel *chan
 		err = dcbm_send(channel, copy, len);
 		if (err != -EBUSY || READ_ONCE(channel->in_flight) || len <= DCBM_MIN_LEN)
 			break;
-		channel->max_len = max_t(size_t, len / 2, DCBM_MIN_LEN);
+		/* Parts begin and end with a page. */
+		channel->max_len = max_t(size_t, round_down(len / 2, PAGE_SIZE), DCBM_MIN_LEN);
 	}
 
 	if (err == -ENOMEM) {
@@ -581,20 +582,32 @@ static void dcbm_collect(struct dcbm_stream *stream)
 		dcbm_pump(stream);
 }
 
-/* A reference for each page, so that it does not matter how many folios they are. */
+/* Pages from @page on that belong to its folio. */
+static size_t dcbm_same_folio(struct page *page)
+{
+	struct folio *folio = page_folio(page);
+
+	return folio_nr_pages(folio) - folio_page_idx(folio, page);
+}
+
+/* Takes a reference to each folio of the job. */
 static void dcbm_hold(struct dcbm_job *job)
 {
-	for (size_t i = 0; i < job->len >> PAGE_SHIFT; i++) {
-		get_page(job->src + i);
-		get_page(job->dst + i);
+	for (size_t i = 0; i < job->len >> PAGE_SHIFT; i += dcbm_same_folio(job->src + i)) {
+		folio_get(page_folio(job->src + i));
+		folio_get(page_folio(job->dst + i));
 	}
 }
 
 static void dcbm_let_go(struct dcbm_job *job)
 {
-	for (size_t i = 0; i < job->len >> PAGE_SHIFT; i++) {
-		put_page(job->src + i);
-		put_page(job->dst + i);
+	size_t i, step;
+
+	for (i = 0; i < job->len >> PAGE_SHIFT; i += step) {
+		/* Who holds the last reference cannot be asked afterwards. */
+		step = dcbm_same_folio(job->src + i);
+		folio_put(page_folio(job->src + i));
+		folio_put(page_folio(job->dst + i));
 	}
 }
 

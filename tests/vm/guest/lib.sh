@@ -110,6 +110,45 @@ ptdma_channels() {
 	done
 }
 
+# dmatest OPTION=VALUE...: the kernel's own test of DMA channels on all of $channels. Leaves in $tests
+# and $failures how many copies it made and how many of those did not pass.
+dmatest() {
+	local params=/sys/module/dmatest/parameters chan log
+
+	echo "+ dmatest $*"
+	modprobe dmatest timeout=20000 "$@" || fail "modprobe dmatest"
+	for chan in "${channels[@]}"; do
+		echo "$chan" >$params/channel || fail "dmatest refused $chan"
+	done
+	dmesg -C
+	echo 1 >$params/run
+	cat $params/wait >/dev/null
+	rmmod dmatest
+	log=$(dmesg | sed -n 's/^\[[^]]*\] dmatest: //p')
+	grep summary <<<"$log" | sort | head -n 16
+	# What went wrong, each kind once
+	sed -n '/result/{ s/.*#[0-9]*: //; s/ with .*//; p }' <<<"$log" | sort | uniq -c
+	read -r tests failures < <(sed -n 's/.*summary \([0-9]*\) tests, \([0-9]*\) failures.*/\1 \2/p' \
+		<<<"$log" | awk '{ t += $1; f += $2 } END { print t + 0, f + 0 }')
+}
+
+# Sum over $channels of memcpy_count or bytes_transferred.
+channel_count() {
+	local chan
+	for chan in "${channels[@]}"; do
+		cat "/sys/class/dma/$chan/$1"
+	done | awk '{ n += $1 } END { print n + 0 }'
+}
+
+# Interrupts that $channels have raised, on all processors.
+channel_interrupts() {
+	local chan
+	for chan in "${channels[@]}"; do
+		basename "$(readlink -f "/sys/class/dma/$chan/device")"
+	done | grep -wFf - /proc/interrupts |
+		awk '{ for (i = 2; $i ~ /^[0-9]+$/; i++) n += $i } END { print n + 0 }'
+}
+
 # --- policies
 
 # The object of that name, as installed.

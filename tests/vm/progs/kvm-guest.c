@@ -50,10 +50,12 @@ __asm__(".pushsection .rodata\n"
 	"	movl %esi, %eax\n"
 	"	outl %eax, $0x10\n"
 	"	hlt\n"
-	"program_end:\n"
+	"program_bytes:\n"
+	"	.long . - program\n"
 	".code64\n"
 	".popsection\n");
-extern const unsigned char program[], program_end[];
+extern const unsigned char program[];
+extern const uint32_t program_bytes;
 
 static unsigned char *memory;
 static struct kvm_run *run;
@@ -91,7 +93,7 @@ static void machine_start(void)
 		die("memory");
 	madvise(memory, MEMORY_BYTES, MADV_NOHUGEPAGE);
 	memset(memory, 0, MEMORY_BYTES);
-	memcpy(memory + CODE_ADDR, program, program_end - program);
+	memcpy(memory + CODE_ADDR, program, program_bytes);
 	region.userspace_addr = (uintptr_t)memory;
 	if (ioctl(vm, KVM_SET_USER_MEMORY_REGION, &region))
 		die("KVM_SET_USER_MEMORY_REGION");

@@ -41,6 +41,8 @@ move_in() {
 # a virtual clock a page takes 5 to 100 us.
 set_target 10000000000
 move_in bounded.slice/below
+# By now it has learned how large a batch may be.
+move_in bounded.slice/below
 wide=$median
 tight=$((first / 4))
 set_target $tight

@@ -30,15 +30,17 @@ median_of() {
 # move_in CGROUP: sets $median, pages of a batch, and $first, its first-folio delay.
 move_in() {
 	trace_on mm_migrate_batch_end
-	in_cgroup "$1" mover --size 4K --bytes 32M --rounds 4 || fail "the mover in $1 failed"
+	in_cgroup "$1" mover --size 4K --bytes 16M --rounds 4 || fail "the mover in $1 failed"
 	median=$(median_of moved)
 	first=$(median_of first_ns)
 	[ -n "$median" ] || fail "no batches were traced"
 	trace_off
 }
 
-# A target that nothing reaches, then one that a quarter of such a batch keeps on this host: without
-# a virtual clock a page takes 5 to 100 us.
+# A target that nothing reaches in batches of 512 pages, then one that a quarter of such a batch
+# keeps on this host: without a virtual clock a page takes 5 to 100 us.
+max_pages=$(<$mb/max_pages)
+set_knob max_pages 512
 set_target 10000000000
 move_in bounded.slice/below
 # By now it has learned how large a batch may be.
@@ -53,6 +55,7 @@ free=$median
 echo "median batch in pages: target 10 s $wide, target $tight ns $narrow, no target $free"
 [ "$narrow" -lt "$wide" ] || fail "a tighter target did not make smaller batches"
 at_least "batch of the cgroup without a target" "$free" "$narrow"
+set_knob max_pages "$max_pages"
 unpin_policies
 wait_for 5 no_policy
 rmdir /sys/fs/cgroup/bounded.slice/below /sys/fs/cgroup/bounded.slice /sys/fs/cgroup/free.slice

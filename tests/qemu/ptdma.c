@@ -187,8 +187,9 @@ static void ptdma_notify(PtdmaState *s)
 }
 
 /*
- * An MSI tells of a level: it is sent when a status arises, and again at each write of the enable
- * register that finds one, since the driver may have had the interrupt disabled meanwhile.
+ * An MSI tells of a level: it is sent when a status arises where none that is enabled was, and
+ * again at each write of the enable register that finds one, since the driver may have had the
+ * interrupt disabled meanwhile. One that joins another which is not acknowledged yet sends nothing.
  */
 static void ptdma_update_irq(PtdmaState *s)
 {
@@ -199,8 +200,12 @@ static void ptdma_update_irq(PtdmaState *s)
 
 static void ptdma_raise(PtdmaState *s, uint32_t status)
 {
+	bool told = s->int_status & s->int_enable;
+
 	s->int_status |= status;
-	ptdma_update_irq(s);
+	if (!told) {
+		ptdma_update_irq(s);
+	}
 }
 
 /* Data */

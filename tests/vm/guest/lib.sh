@@ -149,6 +149,47 @@ channel_interrupts() {
 		awk '{ for (i = 2; $i ~ /^[0-9]+$/; i++) n += $i } END { print n + 0 }'
 }
 
+# PCI address of the function that a channel belongs to.
+function_of() {
+	basename "$(readlink -f "/sys/class/dma/$1/device")"
+}
+
+# What the device model has counted of a function: engine_count FUNCTION NAME
+engine_count() {
+	twinctl ptdma "$1" | tr ' ' '\n' | sed -n "s/^$2=//p"
+}
+
+# Interrupts of a function that reached a processor.
+interrupts_of() {
+	awk -v name="$1" '$NF == name {
+		for (i = 2; i < NF && $i ~ /^[0-9]+$/; i++)
+			n += $i
+	} END { print n + 0 }' /proc/interrupts
+}
+
+# Commands that the driver has in the ring of a function.
+in_flight() {
+	sed -n 's/.*Commands in flight: //p' "/sys/kernel/debug/dmaengine/$1/q/stats"
+}
+
+# --- dmaburst: a client that has many descriptors in flight (tests/vm/modules)
+
+# dma_burst NAME=VALUE...: runs it. Its line is left in $burst, and nothing in it may be wrong.
+dma_burst() {
+	echo "+ dmaburst $*"
+	dmesg -C
+	modprobe dmaburst "$@" || fail "dmaburst: $(dmesg | tail -n 3)"
+	rmmod dmaburst
+	burst=$(dmesg | sed -n 's/.*dmaburst: \(descriptors=.*\)/\1/p')
+	echo "$burst"
+	[ -n "$burst" ] || fail "dmaburst said nothing"
+	! grep -q '_wrong=[1-9]' <<<"$burst" || fail "see the figures that end in _wrong"
+}
+
+burst_value() {
+	sed -n "s/.*\<$1=\([^ ]*\).*/\1/p" <<<"$burst"
+}
+
 # --- policies
 
 # The object of that name, as installed.

@@ -314,6 +314,18 @@ move() {
 	echo "$moved"
 }
 
+# moves_by_dma KIND SIZE: 8192 pages move four times while two threads write, the engine makes the
+# copies, and folios stay whole.
+moves_by_dma() {
+	local dma cpu
+	count_from_here
+	move --size "$2" --bytes 32M --rounds 4 --writers 2 --kind "$1" --keep-size
+	show_counters
+	dma=$(since pages_dma) cpu=$(since pages_cpu)
+	at_least "share of DMA in percent ($1 $2)" $((100 * dma / (dma + cpu))) 95
+	same "copies that the engine failed" "$(since fallback_error)" 0
+}
+
 moved_value() {
 	sed -n "s/.* $1=\([^ ]*\).*/\1/p" <<<"$moved"
 }

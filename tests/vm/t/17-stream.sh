@@ -7,14 +7,8 @@ set_knob default_channels 16
 
 # streamed KIND SIZE BATCHES: at least so many, for four moves of 8192 pages.
 streamed() {
-	local kind=$1 size=$2 dma cpu
-	count_from_here
-	move --size "$size" --bytes 32M --rounds 4 --writers 2 --kind "$kind" --keep-size
-	show_counters
-	dma=$(since pages_dma) cpu=$(since pages_cpu)
-	at_least "share of DMA in percent ($kind $size)" $((100 * dma / (dma + cpu))) 95
-	same "copies that the engine failed" "$(since fallback_error)" 0
-	at_least "batches ($kind $size)" "$(since batches)" "$3"
+	moves_by_dma "$1" "$2"
+	at_least "batches ($1 $2)" "$(since batches)" "$3"
 }
 
 for kind in anon shmem; do

@@ -3,23 +3,19 @@
 # Folios of order 0 that follow each other are moved in runs: side by side at the destination, with a
 # descriptor for several of them, an event for each PTE, and correct for those who watch the mappings.
 
-# interrupts: of all engines so far
-interrupts() {
-	awk '/ptdma/ { for (i = 2; $i ~ /^[0-9]+$/; i++) n += $i } END { print n + 0 }' /proc/interrupts
-}
-
 dcbm_on
+mapfile -t channels < <(ptdma_channels)
 set_knob default_channels 16
 stream 32 4 0
 # The first move may find its pages scattered; later ones find what the one before has left.
 move --size 4K --bytes 32M --rounds 2
-before=$(interrupts)
+before=$(channel_interrupts)
 count_from_here
 move --size 4K --bytes 32M --rounds 4 --writers 1
 show_counters
 pages=$(since pages_dma)
 at_least "pages copied by DMA" "$pages" 30000
-got=$(($(interrupts) - before))
+got=$(($(channel_interrupts) - before))
 echo "interrupts for $pages pages: $got"
 at_least "a quarter of the pages" $((pages / 4)) "$got"
 

@@ -19,29 +19,18 @@ done
 same "engines behind the IOMMU" $nr 8
 
 set_knob default_channels 8
-# translated KIND SIZE
-translated() {
-	local dma cpu
-	count_from_here
-	move --size "$2" --bytes 32M --rounds 4 --writers 2 --kind "$1" --keep-size
-	show_counters
-	dma=$(since pages_dma) cpu=$(since pages_cpu)
-	at_least "share of DMA in percent ($1 $2)" $((100 * dma / (dma + cpu))) 95
-	same "copies that the engine failed" "$(since fallback_error)" 0
-}
-
 for kind in anon shmem; do
 	stream 32 4 0
-	translated $kind 4K
+	moves_by_dma $kind 4K
 	stream 64 4 16384
-	translated $kind 64K
+	moves_by_dma $kind 64K
 	stream 512 2 131072
-	translated $kind 2M
+	moves_by_dma $kind 2M
 done
 # One batch at a time, as without streams.
 stream 8192 1 0
-translated anon 4K
-translated anon 2M
+moves_by_dma anon 4K
+moves_by_dma anon 2M
 
 faults=$(dmesg | grep -E 'DMAR:.*[Ff]ault|DMA (Read|Write)')
 [ -z "$faults" ] || fail "the IOMMU has seen faults: $faults"

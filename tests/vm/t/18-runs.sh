@@ -17,7 +17,8 @@ pages=$(since pages_dma)
 at_least "pages copied by DMA" "$pages" 30000
 got=$(($(channel_interrupts) - before))
 echo "interrupts for $pages pages: $got"
-at_least "a quarter of the pages" $((pages / 4)) "$got"
+# One a page without runs, one for eight where memory comes in blocks: which is so in part.
+at_least "half of the pages" $((pages / 2)) "$got"
 
 # An event for each PTE that goes and one for each that comes back, with its own address.
 events=$tracing/events/migrate

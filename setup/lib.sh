@@ -52,11 +52,13 @@ jobs() {
 }
 
 # ccache for builds inside the cache folder: paths below it count as relative and the working
-# directory does not count, so that another tree of the same source hits.
+# directory does not count, so that another tree of the same source hits. What a file includes is
+# read off the compiler's own list: no run of the preprocessor before that of the compiler, which
+# is a quarter of the time of a cold build.
 use_ccache() {
 	CCACHE_BASEDIR=$(cache_dir)
 	CCACHE_DIR=$CCACHE_BASEDIR/ccache
-	export CCACHE_BASEDIR CCACHE_DIR CCACHE_NOHASHDIR=1 CCACHE_MAXSIZE=8G
+	export CCACHE_BASEDIR CCACHE_DIR CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1 CCACHE_MAXSIZE=8G
 }
 
 # Runs a long command with its output in a log, and tells every 20 s how far it is.

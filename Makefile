@@ -25,8 +25,8 @@ help: ## these lines
 setup: ## install the Debian packages that are missing (asks once)
 	@setup/install
 
-demo: setup ## boot the twin, watch first-folio delay against target (first time about 35 min)
-	@tests/run prepare
+demo: setup ## boot the twin, watch first-folio delay against target (first time about 22 min)
+	@tests/run prepare patched
 	@tests/vm/demo
 
 test: setup ## check, vm-test and fault-test; the last line counts (first time about 40 min)
@@ -45,7 +45,7 @@ test-debug: setup ## the guest tests on a KASAN + lockdep + DEBUG_VM kernel (not
 	@tests/run debug
 
 bench: setup ## tables, plots and build/bench/summary.json, vanilla beside patched
-	@tests/run prepare
+	@tests/run prepare vanilla patched
 	@tests/bench/run
 
 all: bpf daemon ## build the userland alone: BPF objects, migbatchd, migbatchctl

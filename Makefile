@@ -25,7 +25,7 @@ help: ## these lines
 setup: ## install the Debian packages that are missing (asks once)
 	@setup/install
 
-demo: setup ## boot the twin, watch first-folio delay against target (first time about 22 min)
+demo: setup ## boot the twin, watch first-folio delay against target (first time about 25 min)
 	@tests/run prepare patched
 	@tests/vm/demo
 

@@ -39,6 +39,8 @@ static int setup(void **state)
 	struct fixture *f = calloc(1, sizeof(*f));
 	const char *tmp = getenv("TMPDIR");
 
+	if (!f)
+		return -1;
 	snprintf(f->root, sizeof(f->root), "%s/migbatch.XXXXXX", tmp ? tmp : "/tmp");
 	*state = f;
 	return mkdtemp(f->root) ? 0 : -1;

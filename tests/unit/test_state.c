@@ -33,6 +33,8 @@ static int setup(void **state)
 	const char *tmp = getenv("TMPDIR");
 	int fd;
 
+	if (!f)
+		return -1;
 	snprintf(f->path, sizeof(f->path), "%s/migbatch.XXXXXX", tmp ? tmp : "/tmp");
 	fd = mkstemp(f->path);
 	if (fd >= 0)
@@ -55,6 +57,7 @@ static void write_file(const struct fixture *f, const char *text)
 {
 	FILE *file = fopen(f->path, "w");
 
+	assert_non_null(file);
 	fputs(text, file);
 	fclose(file);
 }

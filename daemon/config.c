@@ -185,6 +185,12 @@ static void set_percentile(struct parser *p, const char *key, const char *value)
 		note_value(p, key, value, TARGET_PCT_ALLOWED);
 }
 
+static void set_signal(struct parser *p, const char *key, const char *value)
+{
+	if (target_parse_signal(value, &p->rule->target.signal))
+		note_value(p, key, value, TARGET_SIGNAL_ALLOWED);
+}
+
 struct key {
 	const char *name;
 	void (*set)(struct parser *p, const char *key, const char *value);
@@ -204,6 +210,7 @@ static const struct key daemon_keys[] = {
 static const struct key target_keys[] = {
 	{ "Target", set_target },
 	{ "Percentile", set_percentile },
+	{ "Signal", set_signal },
 };
 
 static void key_set(struct parser *p, const struct key *keys, size_t nr, const char *name,

@@ -43,9 +43,10 @@ static struct json_object *row_json(const struct change *row)
 	add_number(obj, "id", r->id);
 	add_number(obj, "target_ns", r->target_ns);
 	add_number(obj, "pct_milli", r->pct_milli);
+	add_string(obj, "signal", r->signal);
 	add_number(obj, "batches", row->batches);
-	add_number(obj, "p50_ns", hist_quantile(&row->first, 50000));
-	add_number(obj, "p99_ns", hist_quantile(&row->first, 99000));
+	add_number(obj, "p50_ns", hist_quantile(&row->delay, 50000));
+	add_number(obj, "p99_ns", hist_quantile(&row->delay, 99000));
 	add_number(obj, "batch_pages", r->batch_pages);
 	add_number(obj, "channels", r->channels);
 	json_object_object_add(obj, "gb_per_s", json_object_new_double(row->gb_per_s));
@@ -54,9 +55,9 @@ static struct json_object *row_json(const struct change *row)
 	if (row->advice)
 		add_number(obj, "advice_pages", row->advice);
 	add_number(obj, "all_batches", r->batches);
-	add_number(obj, "all_p50_ns", hist_quantile(&r->first, 50000));
-	add_number(obj, "all_p99_ns", hist_quantile(&r->first, 99000));
-	add_number(obj, "all_max_ns", r->first.max_ns);
+	add_number(obj, "all_p50_ns", hist_quantile(&r->delay, 50000));
+	add_number(obj, "all_p99_ns", hist_quantile(&r->delay, 99000));
+	add_number(obj, "all_max_ns", r->delay.max_ns);
 	if (r->decided) {
 		add_number(obj, "misses", row->misses);
 		add_number(obj, "all_samples", r->samples);
@@ -90,10 +91,10 @@ static void print_row(const struct change *row)
 		path += len - PATH_WIDTH;
 	printf("%-*s %8s %8s %8s %8s %8s %7llu %3llu %6.2f %8llu %6s  %-9s %s", PATH_WIDTH, path,
 	       nice_time(target, r->target_ns),
-	       nice_time(p50, hist_quantile(&row->first, 50000)),
-	       nice_time(p99, hist_quantile(&row->first, 99000)),
-	       nice_time(all50, hist_quantile(&r->first, 50000)),
-	       nice_time(all99, hist_quantile(&r->first, 99000)),
+	       nice_time(p50, hist_quantile(&row->delay, 50000)),
+	       nice_time(p99, hist_quantile(&row->delay, 99000)),
+	       nice_time(all50, hist_quantile(&r->delay, 50000)),
+	       nice_time(all99, hist_quantile(&r->delay, 99000)),
 	       (unsigned long long)r->batch_pages, (unsigned long long)r->channels,
 	       row->gb_per_s, (unsigned long long)row->batches, misses,
 	       verdict_name(row->verdict), verdict_name(row->overall));

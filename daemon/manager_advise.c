@@ -17,9 +17,10 @@
 static void advise_one(struct cgroup *c, const struct change *change)
 {
 	const struct reading *r = change->now;
-	struct target target = { r->target_ns, r->pct_milli };
+	struct target target = { .ns = r->target_ns, .pct_milli = r->pct_milli };
 	char text[TARGET_TEXT_MAX];
 
+	target_parse_signal(r->signal, &target.signal);
 	target_format(text, &target);
 	if (change->verdict == VERDICT_MISSES && !c->missing) {
 		c->missing = true;

@@ -122,6 +122,7 @@ static struct json_object *resolved_json(const struct resolved *r)
 	add_string(obj, "text", target_format(text, &r->target));
 	add_number(obj, "target_ns", r->target.ns);
 	add_number(obj, "pct_milli", r->target.pct_milli);
+	add_string(obj, "signal", target_signal_name(r->target.signal));
 	add_string(obj, "source", target_source_name(r->source));
 	add_string(obj, "origin", r->origin);
 	add_string(obj, "owner", r->owner[0] ? r->owner : NULL);

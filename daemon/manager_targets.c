@@ -45,6 +45,7 @@ static void entry_set(struct manager *m, struct cgroup *c, const struct target *
 		.target_ns = target->ns,
 		.pct_milli = target->pct_milli,
 		.scale_milli = scale,
+		.signal = target->signal,
 	};
 
 	if (c->written && !memcmp(&entry, &c->entry, sizeof(entry)))
@@ -53,10 +54,20 @@ static void entry_set(struct manager *m, struct cgroup *c, const struct target *
 	entry_write(m, c);
 }
 
+static struct target entry_target(const struct cgroup *c)
+{
+	return (struct target){
+		.ns = c->entry.target_ns,
+		.pct_milli = c->entry.pct_milli,
+		.signal = c->entry.signal,
+	};
+}
+
 static void resolve_one(struct manager *m, struct cgroup *c)
 {
 	char text[TARGET_TEXT_MAX];
 	bool had = c->has_target;
+	struct target before;
 	struct resolved own;
 
 	c->has_target = target_own(&m->config, &m->state.overrides, c->path, &own);
@@ -67,8 +78,8 @@ static void resolve_one(struct manager *m, struct cgroup *c)
 				  "%s has no target of its own any more", c->path);
 		return;
 	}
-	if (!had || own.target.ns != c->entry.target_ns ||
-	    own.target.pct_milli != c->entry.pct_milli) {
+	before = entry_target(c);
+	if (!had || !target_equal(&own.target, &before)) {
 		/* What was learned about one target says nothing about another. */
 		c->loop = (struct slowloop){ .scale = SCALE_NONE, .sample_ns = now_ns() };
 		c->missing = false;
@@ -173,7 +184,7 @@ static bool is_bad(enum slowloop_step step)
 
 static void judge(struct manager *m, struct cgroup *c)
 {
-	struct target target = { c->entry.target_ns, c->entry.pct_milli };
+	struct target target = entry_target(c);
 	uint32_t before = c->loop.scale;
 	char text[TARGET_TEXT_MAX];
 	enum slowloop_step step;

@@ -145,7 +145,10 @@ void target_effective(const struct config *config, const struct overrides *overr
 		return;
 
 	out->source = config->default_target_ns ? SOURCE_DEFAULT : SOURCE_NONE;
-	out->target = (struct target){ config->default_target_ns, TARGET_PCT_DEFAULT };
+	out->target = (struct target){
+		.ns = config->default_target_ns,
+		.pct_milli = TARGET_PCT_DEFAULT,
+	};
 	out->origin = NULL;
 	out->owner[0] = 0;
 }

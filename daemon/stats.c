@@ -7,6 +7,7 @@
 
 #include "bpfobj.h"
 #include "stats.h"
+#include "target.h"
 #include "util.h"
 
 static const char *const metric_names[MB_NR_METRICS] = {
@@ -162,6 +163,13 @@ static struct json_object *hist_json(const struct mb_hist_key *key, const struct
 	return obj;
 }
 
+/* What a target may bound, and the time that throughput is counted by. */
+static bool is_brief(uint32_t metric)
+{
+	return metric == MB_FIRST || metric == MB_BLACKOUT || metric == MB_WAIT ||
+	       metric == MB_TOTAL;
+}
+
 static int hist_visit(const void *data_key, void *data)
 {
 	const struct mb_hist_key *key = data_key;
@@ -169,7 +177,7 @@ static int hist_visit(const void *data_key, void *data)
 	struct reader *r = data;
 
 	if (!wanted(r, key->cgroup_id) ||
-	    (r->query->brief && key->metric != MB_FIRST && key->metric != MB_TOTAL))
+	    (r->query->brief && !is_brief(key->metric)))
 		return 0;
 	if (bpf_map_lookup_elem(r->fd, key, r->values))
 		return 0;
@@ -252,12 +260,16 @@ static int decision_visit(const void *key, void *data)
 	add_number(obj, "target_ns", d.target_ns);
 	add_number(obj, "target_cgroup", d.target_cgroup);
 	add_number(obj, "predicted_ns", d.predicted_ns);
-	add_number(obj, "first_ns", d.first_ns);
+	add_number(obj, "last_ns", d.last_ns);
 	add_number(obj, "samples", d.samples);
 	add_number(obj, "misses", d.misses);
 	add_number(obj, "batch_pages", d.batch_pages);
 	add_number(obj, "nr_channels", d.nr_channels);
 	add_number(obj, "depth", d.depth);
+	add_number(obj, "segment_bytes", d.segment_bytes);
+	add_number(obj, "predicted_page", d.predicted_page);
+	json_object_object_add(obj, "trial", json_object_new_boolean(d.trial));
+	add_string(obj, "signal", target_signal_name(d.signal));
 	add_string(obj, "limit", limit_name(d.limit));
 	json_object_object_add(cgroup_get(r, id), "decision", obj);
 	return 0;

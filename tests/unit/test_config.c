@@ -139,7 +139,8 @@ static void test_all_keys(void **state)
 		   "MaxChannels=8\n"
 		   "[Target /a.slice/*]\n"
 		   "Target=500us\n"
-		   "Percentile=99.9\n");
+		   "Percentile=99.9\n"
+		   "Signal=blackout\n");
 	assert_int_equal(load(f), 0);
 	assert_int_equal(f->nr, 0);
 	assert_int_equal(f->config.mode, MODE_CONTROL);
@@ -154,6 +155,7 @@ static void test_all_keys(void **state)
 	assert_string_equal(f->config.rules[0].pattern, "/a.slice/*");
 	assert_int_equal(f->config.rules[0].target.ns, 500000);
 	assert_int_equal(f->config.rules[0].target.pct_milli, 99900);
+	assert_int_equal(f->config.rules[0].target.signal, MB_SIGNAL_BLACKOUT);
 }
 
 static void test_bad_values(void **state)
@@ -257,6 +259,10 @@ static void test_target_sections(void **state)
 	write_file(f, MAIN, "[Target /a]\nTarget=1ms\nPercentile=30\n");
 	assert_int_equal(load(f), -EINVAL);
 	expect(f, 0, true, MAIN ":3", "50 to 100");
+
+	write_file(f, MAIN, "[Target /a]\nTarget=1ms\nSignal=p99\n");
+	assert_int_equal(load(f), -EINVAL);
+	expect(f, 0, true, MAIN ":3", "first, blackout or wait");
 }
 
 /* inih knows only 50 bytes of a section's name, and ends it at the first bracket. */

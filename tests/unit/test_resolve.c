@@ -15,13 +15,13 @@
 #define US NSEC_PER_USEC
 
 static struct target_rule rules[] = {
-	{ .pattern = "/a", .origin = "f:1", .has_target = true, .target = { 100 * US, 99000 } },
-	{ .pattern = "/*", .origin = "f:2", .has_target = true, .target = { 200 * US, 98000 } },
-	{ .pattern = "/s/*", .origin = "f:3", .has_target = true, .target = { 300 * US, 97000 } },
-	{ .pattern = "/s/x*", .origin = "f:4", .has_target = true, .target = { 400 * US, 96000 } },
+	{ .pattern = "/a", .origin = "f:1", .has_target = true, .target = { .ns = 100 * US, .pct_milli = 99000 } },
+	{ .pattern = "/*", .origin = "f:2", .has_target = true, .target = { .ns = 200 * US, .pct_milli = 98000 } },
+	{ .pattern = "/s/*", .origin = "f:3", .has_target = true, .target = { .ns = 300 * US, .pct_milli = 97000 } },
+	{ .pattern = "/s/x*", .origin = "f:4", .has_target = true, .target = { .ns = 400 * US, .pct_milli = 96000 } },
 	{ .pattern = "/q/[ab]/?", .origin = "f:5", .has_target = true,
-	  .target = { 50 * US, 95000 } },
-	{ .pattern = "/free/none", .origin = "f:6", .has_target = true, .target = { 0, 99000 } },
+	  .target = { .ns = 50 * US, .pct_milli = 95000 } },
+	{ .pattern = "/free/none", .origin = "f:6", .has_target = true, .target = { .ns = 0, .pct_milli = 99000 } },
 };
 
 static const struct config files = {
@@ -85,7 +85,7 @@ static void test_glob_stays_in_its_level(void **state)
 static void test_root_can_have_a_target(void **state)
 {
 	struct overrides orders = { 0 };
-	struct target t = { 700 * US, 99000 };
+	struct target t = { .ns = 700 * US, .pct_milli = 99000 };
 
 	(void)state;
 	assert_int_equal(override_set(&orders, "/", &t), 0);
@@ -97,7 +97,7 @@ static void test_root_can_have_a_target(void **state)
 static void test_order_before_file(void **state)
 {
 	struct overrides orders = { 0 };
-	struct target t = { 5000 * US, 90000 };
+	struct target t = { .ns = 5000 * US, .pct_milli = 90000 };
 	struct resolved r;
 
 	(void)state;
@@ -114,7 +114,7 @@ static void test_order_before_file(void **state)
 static void test_orders_keep_apart(void **state)
 {
 	struct overrides orders = { 0 };
-	struct target t = { 0, 99000 };
+	struct target t = { .ns = 0, .pct_milli = 99000 };
 	char path[32];
 
 	(void)state;
@@ -150,7 +150,7 @@ static void test_ancestor(void **state)
 static void test_strictest_of_the_line(void **state)
 {
 	struct overrides orders = { 0 };
-	struct target loose = { 5000 * US, 99000 }, tight = { 10 * US, 99000 };
+	struct target loose = { .ns = 5000 * US, .pct_milli = 99000 }, tight = { .ns = 10 * US, .pct_milli = 99000 };
 
 	(void)state;
 	/* a looser target below does not lift the one above */
@@ -165,7 +165,7 @@ static void test_strictest_of_the_line(void **state)
 static void test_none_keeps_only_the_default_away(void **state)
 {
 	struct overrides orders = { 0 };
-	struct target none = { 0, 99000 };
+	struct target none = { .ns = 0, .pct_milli = 99000 };
 
 	(void)state;
 	assert_int_equal(override_set(&orders, "/a/b", &none), 0);

@@ -13,6 +13,12 @@
 #define INTERVAL_MIN_NS (100 * NSEC_PER_MSEC)
 #define INTERVAL_MAX_NS (5 * NSEC_PER_SEC)	/* half of MB_HEARTBEAT_STALE_NS */
 
+/*
+ * What a cgroup's owner may ask for by default: batches much smaller than this cost the whole
+ * machine's throughput and help nobody.
+ */
+#define USER_MIN_NS (100 * NSEC_PER_USEC)
+
 /* The kernel's own limits of a sane value (MIGRATE_BATCH_PAGES_LIMIT, _CHANNELS_LIMIT). */
 #define PAGES_MAX 262144
 #define CHANNELS_MAX 256
@@ -92,6 +98,15 @@ static void set_string(struct parser *p, char **field, const char *value)
 	*field = copy;
 }
 
+/* Remembers where a key was set, for those who ask why. */
+static void set_origin(struct parser *p, char **field)
+{
+	free(*field);
+	*field = str_printf("%s:%u", p->file, p->line);
+	if (!*field)
+		note(p, true, p->line, "out of memory");
+}
+
 /* [Daemon] keys: each sets its field, or reports the value and what is allowed. */
 
 static void set_mode(struct parser *p, const char *key, const char *value)
@@ -146,6 +161,32 @@ static void set_default_target(struct parser *p, const char *key, const char *va
 {
 	if (target_parse_time(value, &p->config->default_target_ns))
 		note_value(p, key, value, TARGET_TIME_ALLOWED);
+	else
+		set_origin(p, &p->config->default_target_origin);
+}
+
+static void set_user_targets(struct parser *p, const char *key, const char *value)
+{
+	if (!strcmp(value, "yes") || !strcmp(value, "no"))
+		p->config->user_targets = value[0] == 'y';
+	else
+		note_value(p, key, value, "yes or no");
+}
+
+static void set_user_min(struct parser *p, const char *key, const char *value)
+{
+	if (target_parse_time(value, &p->config->user_min_ns))
+		note_value(p, key, value, TARGET_TIME_ALLOWED);
+	else
+		set_origin(p, &p->config->user_min_origin);
+}
+
+static void set_user_max(struct parser *p, const char *key, const char *value)
+{
+	if (target_parse_time(value, &p->config->user_max_ns))
+		note_value(p, key, value, TARGET_TIME_ALLOWED);
+	else
+		set_origin(p, &p->config->user_max_origin);
 }
 
 static void set_max_pages(struct parser *p, const char *key, const char *value)
@@ -157,6 +198,7 @@ static void set_max_pages(struct parser *p, const char *key, const char *value)
 			     "a number of base pages from 1 to 262144, or 0 for the kernel's limit");
 	else
 		p->config->max_pages = n;
+	set_origin(p, &p->config->max_pages_origin);
 }
 
 static void set_max_channels(struct parser *p, const char *key, const char *value)
@@ -168,6 +210,7 @@ static void set_max_channels(struct parser *p, const char *key, const char *valu
 			     "a number of channels from 1 to 256, or 0 for the kernel's limit");
 	else
 		p->config->max_channels = n;
+	set_origin(p, &p->config->max_channels_origin);
 }
 
 /* [Target PATTERN] keys */
@@ -203,6 +246,9 @@ static const struct key daemon_keys[] = {
 	{ "ControlGroupRoot", set_cgroup_root },
 	{ "Interval", set_interval },
 	{ "DefaultTarget", set_default_target },
+	{ "UserTargets", set_user_targets },
+	{ "UserTargetMin", set_user_min },
+	{ "UserTargetMax", set_user_max },
 	{ "MaxPages", set_max_pages },
 	{ "MaxChannels", set_max_channels },
 };
@@ -506,7 +552,29 @@ void config_free(struct config *config)
 	free(config->policy);
 	free(config->policy_dir);
 	free(config->cgroup_root);
+	free(config->default_target_origin);
+	free(config->user_min_origin);
+	free(config->user_max_origin);
+	free(config->max_pages_origin);
+	free(config->max_channels_origin);
 	*config = (struct config){ 0 };
+}
+
+/* The two keys may be in two files, in any order. */
+static void check_user_bounds(struct parser *p)
+{
+	const struct config *c = p->config;
+	const char *at = c->user_max_origin;
+	_cleanup_free_ char *message = NULL;
+
+	if (!c->user_max_ns || c->user_max_ns >= c->user_min_ns)
+		return;
+	p->errors++;
+	message = str_printf("%s: UserTargetMax= is below UserTargetMin= (%s); raise it or lower "
+			     "the other", at ? at : CONFIG_NAME,
+			     c->user_min_origin ? c->user_min_origin : "100us by default");
+	if (message)
+		p->report(p->data, true, message);
 }
 
 int config_load(struct config *config, const char *root, config_report_fn report, void *data)
@@ -516,6 +584,8 @@ int config_load(struct config *config, const char *root, config_report_fn report
 		.policy = strdup("policy_target"),
 		.policy_dir = strdup(MIGBATCH_LIBDIR),
 		.interval_ns = NSEC_PER_SEC,
+		.user_targets = true,
+		.user_min_ns = USER_MIN_NS,
 	};
 	struct parser p = { .config = &fresh, .report = report, .data = data };
 
@@ -525,6 +595,7 @@ int config_load(struct config *config, const char *root, config_report_fn report
 	}
 	parse_main(&p, root);
 	parse_dropins(&p, root);
+	check_user_bounds(&p);
 	if (p.errors) {
 		config_free(&fresh);
 		return -EINVAL;

@@ -34,6 +34,7 @@ struct manager {
 	const char *config_root;	/* "" but in tests */
 	const char *cgroup_root;	/* from the command line, or NULL */
 	struct config config;
+	char *layout_advice;		/* what is wrong with the cgroup mounts, or NULL */
 	char *config_error;		/* first finding of a reload that was refused */
 	struct state state;
 	struct kernel_features features;
@@ -43,6 +44,7 @@ struct manager {
 	struct ipc_server *ipc;
 	uint64_t scanned_ns;
 	uint64_t scan_cost_ns;
+	bool may_trust;			/* trusted.* attributes can be read */
 	struct departed *departed;
 	size_t departed_nr;
 	uint64_t swept_ns;
@@ -61,7 +63,9 @@ int manager_run(struct manager *m);
 void manager_stop(struct manager *m);
 
 /* manager_targets.c: from configuration to map entries, and the slow loop's corrections. */
-void targets_resolve(struct manager *m);	/* after cgroups, configuration or orders changed */
+/* After cgroups changed; with @all after the configuration or an order did. */
+void targets_resolve(struct manager *m, bool all);
+struct target_sources manager_sources(struct manager *m);
 void targets_rewrite(struct manager *m);	/* after another policy came in force */
 void targets_round(struct manager *m);
 void targets_gone(struct cgroup *cgroup, void *manager);
@@ -83,6 +87,7 @@ int manager_request(void *manager, struct json_object *request, bool root,
 /* manager.c, for manager_ipc.c */
 const char *manager_policy_wanted(const struct manager *m);	/* NULL for none */
 int manager_policy_apply(struct manager *m);
+int manager_scan(struct manager *m);
 int manager_state_save(struct manager *m, char *why);
 void manager_notify(struct manager *m);
 

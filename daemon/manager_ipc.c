@@ -132,10 +132,11 @@ static struct json_object *resolved_json(const struct resolved *r)
 static void list_target(struct manager *m, struct json_object *list, const char *path,
 			const struct cgroup *c)
 {
+	struct target_sources sources = manager_sources(m);
 	struct resolved own;
 	struct json_object *obj;
 
-	if (!target_own(&m->config, &m->state.overrides, path, &own))
+	if (!target_own(&sources, path, &own))
 		return;
 	obj = resolved_json(&own);
 	add_string(obj, "path", path);
@@ -174,7 +175,7 @@ static int orders_changed(struct manager *m, char *why)
 {
 	int err = manager_state_save(m, why);
 
-	targets_resolve(m);
+	targets_resolve(m, true);
 	manager_notify(m);
 	return err;
 }
@@ -183,6 +184,7 @@ static int op_target_set(struct manager *m, struct json_object *request,
 			 struct json_object *answer, char *why)
 {
 	const char *text = get_string(request, "target");
+	struct target_sources sources = manager_sources(m);
 	_cleanup_free_ char *path = NULL;
 	struct target target;
 	struct resolved now;
@@ -202,12 +204,12 @@ static int op_target_set(struct manager *m, struct json_object *request,
 	if (cgroup_id_read(m->cgroups.root, path, &id))
 		return no_such_cgroup(m, path, why);
 	if (!cgroup_by_path(&m->cgroups, path))
-		cgroups_scan(&m->cgroups, targets_gone, m);
+		manager_scan(m);
 	err = override_set(&m->state.overrides, path, &target);
 	if (err)
 		return err;
 	err = orders_changed(m, why);
-	target_effective(&m->config, &m->state.overrides, path, &now);
+	target_effective(&sources, path, &now);
 	json_object_object_add(answer, "target", resolved_json(&now));
 	add_string(answer, "path", path);
 	return err;
@@ -216,6 +218,7 @@ static int op_target_set(struct manager *m, struct json_object *request,
 static int op_target_unset(struct manager *m, struct json_object *request,
 			   struct json_object *answer, char *why)
 {
+	struct target_sources sources = manager_sources(m);
 	_cleanup_free_ char *path = NULL;
 	struct resolved now;
 	int err;
@@ -224,14 +227,14 @@ static int op_target_unset(struct manager *m, struct json_object *request,
 	if (err)
 		return err;
 	if (!override_unset(&m->state.overrides, path)) {
-		target_effective(&m->config, &m->state.overrides, path, &now);
+		target_effective(&sources, path, &now);
 		snprintf(why, WHY_MAX, "%s has no target set by migbatchctl (its target comes "
 			 "from: %s)", path,
 			 now.origin ? now.origin : target_source_name(now.source));
 		return -ENOENT;
 	}
 	err = orders_changed(m, why);
-	target_effective(&m->config, &m->state.overrides, path, &now);
+	target_effective(&sources, path, &now);
 	json_object_object_add(answer, "target", resolved_json(&now));
 	add_string(answer, "path", path);
 	return err;
@@ -314,25 +317,23 @@ static const char *path_of(uint64_t id, void *data)
 	return c ? c->path : departed_path(m, id);
 }
 
-static bool stats_have(struct json_object *stats, const char *path)
-{
-	for (size_t i = 0; i < json_object_array_length(stats); i++) {
-		const char *have = get_string(json_object_array_get_idx(stats, i), "path");
-
-		if (have && !strcmp(have, path))
-			return true;
-	}
-	return false;
-}
-
 /* A live table also shows those with a target of which no batch was seen yet. */
 static void add_unseen(struct manager *m, struct json_object *stats)
 {
+	struct idmap seen = { 0 };
+
+	for (size_t i = 0; i < json_object_array_length(stats); i++) {
+		struct json_object *id;
+
+		json_object_object_get_ex(json_object_array_get_idx(stats, i), "id", &id);
+		if (idmap_set(&seen, json_object_get_int64(id), i))
+			break;
+	}
 	for (size_t i = 0; i < m->cgroups.nr; i++) {
 		const struct cgroup *c = &m->cgroups.list[i];
 		struct json_object *obj;
 
-		if (!c->has_target || stats_have(stats, c->path))
+		if (!c->has_target || idmap_get(&seen, c->id) != IDMAP_NONE)
 			continue;
 		obj = json_object_new_object();
 		add_number(obj, "id", c->id);
@@ -341,11 +342,13 @@ static void add_unseen(struct manager *m, struct json_object *stats)
 		json_object_object_add(obj, "counts", json_object_new_array());
 		json_object_array_add(stats, obj);
 	}
+	idmap_free(&seen);
 }
 
 /* Adds to each cgroup the target that is in force for it. */
 static void add_targets(struct manager *m, struct json_object *stats)
 {
+	struct target_sources sources = manager_sources(m);
 	struct resolved r;
 
 	for (size_t i = 0; i < json_object_array_length(stats); i++) {
@@ -354,7 +357,7 @@ static void add_targets(struct manager *m, struct json_object *stats)
 
 		if (!path)
 			continue;
-		target_effective(&m->config, &m->state.overrides, path, &r);
+		target_effective(&sources, path, &r);
 		json_object_object_add(obj, "target", resolved_json(&r));
 	}
 }

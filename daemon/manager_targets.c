@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <string.h>
 
@@ -32,8 +33,22 @@ static void entry_delete(struct manager *m, struct cgroup *c)
 	c->written = false;
 }
 
+/*
+ * Each line on a miss that began has one that says how it ended, so that nobody waits for the end
+ * of what is no more.
+ */
+static void end_miss(struct cgroup *c, const char *how)
+{
+	if (!c->missing)
+		return;
+	c->missing = false;
+	log_event(LOG_INFO, "target-miss-over", c->path, NULL, "%s: no longer counted as missing "
+		  "its target: %s", c->path, how);
+}
+
 void targets_gone(struct cgroup *cgroup, void *manager)
 {
+	end_miss(cgroup, "the cgroup is gone");
 	entry_delete(manager, cgroup);
 	departed_add(manager, cgroup);
 }
@@ -63,37 +78,118 @@ static struct target entry_target(const struct cgroup *c)
 	};
 }
 
-static void resolve_one(struct manager *m, struct cgroup *c)
+static const struct asked *asked_of(const char *path, void *data)
+{
+	struct manager *m = data;
+	const struct cgroup *c = cgroup_by_path(&m->cgroups, path);
+
+	return c ? &c->asked : NULL;
+}
+
+struct target_sources manager_sources(struct manager *m)
+{
+	return (struct target_sources){
+		.config = &m->config,
+		.overrides = &m->state.overrides,
+		.asked = asked_of,
+		.data = m,
+	};
+}
+
+static bool ask(const struct cgroup *c, enum cgroup_xattr xattr, const char *name,
+		struct target *target)
+{
+	const char *text = c->xattrs[xattr];
+	char why[256];
+
+	if (!text)
+		return false;
+	if (!target_parse(text, target, why, sizeof(why)))
+		return true;
+	log_event(LOG_WARNING, "xattr-refused", c->path, NULL, "%s: attribute %s: %s", c->path,
+		  name, why);
+	return false;
+}
+
+static void read_asked(struct cgroup *c)
+{
+	struct asked *a = &c->asked;
+
+	*a = (struct asked){ 0 };
+	a->has_trusted = ask(c, CGROUP_TRUSTED, XATTR_TRUSTED, &a->trusted);
+	a->has_user = ask(c, CGROUP_USER, XATTR_USER, &a->user);
+}
+
+/* What was learned about one target says nothing about another. */
+static void start_anew(struct cgroup *c)
+{
+	end_miss(c, "its target was changed");
+	c->loop = (struct slowloop){ .scale = SCALE_NONE, .sample_ns = now_ns() };
+}
+
+static void resolve_one(struct manager *m, struct cgroup *c, const struct target_sources *sources)
 {
 	char text[TARGET_TEXT_MAX];
 	bool had = c->has_target;
 	struct target before;
 	struct resolved own;
 
-	c->has_target = target_own(&m->config, &m->state.overrides, c->path, &own);
+	c->has_target = target_own(sources, c->path, &own);
 	if (!c->has_target) {
 		entry_delete(m, c);
-		if (had)
-			log_event(LOG_INFO, "target-unset", c->path, NULL,
-				  "%s has no target of its own any more", c->path);
+		if (!had)
+			return;
+		end_miss(c, "it has no target of its own any more");
+		log_event(LOG_INFO, "target-unset", c->path, NULL,
+			  "%s has no target of its own any more", c->path);
 		return;
 	}
 	before = entry_target(c);
 	if (!had || !target_equal(&own.target, &before)) {
-		/* What was learned about one target says nothing about another. */
-		c->loop = (struct slowloop){ .scale = SCALE_NONE, .sample_ns = now_ns() };
-		c->missing = false;
-		log_event(LOG_INFO, "target-set", c->path, NULL, "%s: %s (from %s)", c->path,
+		start_anew(c);
+		log_event(LOG_INFO, "target-set", c->path, NULL, "%s: %s (from %s)%s%s", c->path,
 			  target_format(text, &own.target),
-			  own.origin ? own.origin : target_source_name(own.source));
+			  own.origin ? own.origin : target_source_name(own.source),
+			  own.bound ? ", bounded by " : "", own.bound ? own.bound : "");
 	}
 	entry_set(m, c, &own.target, c->loop.scale);
 }
 
-void targets_resolve(struct manager *m)
+/* Whose target is in force for it: its own or its parent's, which comes before it in the list. */
+static void bound_one(struct manager *m, struct cgroup *c)
 {
-	for (size_t i = 0; i < m->cgroups.nr; i++)
-		resolve_one(m, &m->cgroups.list[i]);
+	_cleanup_free_ char *path = strdup(c->path);
+	const struct cgroup *parent = NULL;
+	struct target own = entry_target(c);
+
+	if (path && path_up(path))
+		parent = cgroup_by_path(&m->cgroups, path);
+	c->bound = parent ? parent->bound : (struct target){ 0 };
+	c->bound_id = parent ? parent->bound_id : 0;
+	if (!c->has_target || (c->bound.ns && !target_stricter(&own, &c->bound)))
+		return;
+	c->bound = own;
+	c->bound_id = c->id;
+}
+
+void targets_resolve(struct manager *m, bool all)
+{
+	struct target_sources sources = manager_sources(m);
+	bool any = all;
+
+	for (size_t i = 0; i < m->cgroups.nr; i++) {
+		struct cgroup *c = &m->cgroups.list[i];
+
+		if (c->resolved && !all)
+			continue;
+		if (!c->resolved)
+			read_asked(c);
+		resolve_one(m, c, &sources);
+		c->resolved = true;
+		any = true;
+	}
+	for (size_t i = 0; any && i < m->cgroups.nr; i++)
+		bound_one(m, &m->cgroups.list[i]);
 }
 
 struct purge {
@@ -158,9 +254,11 @@ static void gather(struct manager *m, struct cgroup *c, const struct mb_decision
 	/* What was counted before we came (another policy, an earlier daemon) is not judged. */
 	if (first || !owner || !samples)
 		return;
+	owner->round.limited |= d->limit == MB_LIMIT_TARGET;
+	if (owner->entry.signal == MB_SIGNAL_WAIT)
+		return;
 	owner->round.samples += samples;
 	owner->round.misses += misses;
-	owner->round.limited |= d->limit == MB_LIMIT_TARGET;
 }
 
 static int gather_visit(const void *key, void *data)
@@ -175,6 +273,60 @@ static int gather_visit(const void *key, void *data)
 	if (c && !bpf_map_lookup_elem(m->policy.decisions_fd, &id, &d))
 		gather(m, c, &d);
 	return 0;
+}
+
+/* What the tasks of a cgroup waited, all CPUs together. */
+static int waits_read(int fd, int nr_cpus, uint64_t id, struct mb_hist *values,
+		      struct mb_hist *sum)
+{
+	struct mb_hist_key key = { .cgroup_id = id, .metric = MB_WAIT };
+
+	*sum = (struct mb_hist){ 0 };
+	if (bpf_map_lookup_elem(fd, &key, values))
+		return -errno;
+	for (int cpu = 0; cpu < nr_cpus; cpu++)
+		hist_add(sum, &values[cpu]);
+	return 0;
+}
+
+static void gather_waits_of(struct manager *m, struct cgroup *c, const struct mb_hist *h)
+{
+	struct cgroup *owner = cgroup_by_id(&m->cgroups, c->bound_id);
+	uint64_t over = hist_over(h, c->bound.ns);
+
+	if (owner && h->count > c->waits && c->waits_known) {
+		owner->round.samples += h->count - c->waits;
+		owner->round.misses += over > c->waits_over ? over - c->waits_over : 0;
+	}
+	c->waits = h->count;
+	c->waits_over = over;
+	c->waits_known = true;
+}
+
+/* The policy does not see what tasks wait: the observer does. */
+static void gather_waits(struct manager *m)
+{
+	int nr_cpus = libbpf_num_possible_cpus();
+	_cleanup_free_ struct mb_hist *values = NULL;
+	struct mb_hist sum;
+	int err;
+
+	if (m->observer.hist_fd < 0 || nr_cpus < 0)
+		return;
+	for (size_t i = 0; i < m->cgroups.nr; i++) {
+		struct cgroup *c = &m->cgroups.list[i];
+
+		if (!c->bound.ns || c->bound.signal != MB_SIGNAL_WAIT)
+			continue;
+		if (!values)
+			values = calloc(nr_cpus, sizeof(*values));
+		if (!values)
+			return;
+		err = waits_read(m->observer.hist_fd, nr_cpus, c->id, values, &sum);
+		/* No entry is none waited yet, which the first wait is counted from. */
+		if (!err || err == -ENOENT)
+			gather_waits_of(m, c, &sum);
+	}
 }
 
 static bool is_bad(enum slowloop_step step)
@@ -243,6 +395,7 @@ void targets_round(struct manager *m)
 	for (size_t i = 0; i < m->cgroups.nr; i++)
 		m->cgroups.list[i].round = (struct slowloop_input){ 0 };
 	map_each(m->policy.decisions_fd, &key, sizeof(key), gather_visit, m);
+	gather_waits(m);
 	for (size_t i = 0; i < m->cgroups.nr; i++)
 		if (m->cgroups.list[i].has_target && m->cgroups.list[i].entry.target_ns)
 			judge(m, &m->cgroups.list[i]);

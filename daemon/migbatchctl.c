@@ -20,7 +20,9 @@ static const struct {
 	{ "status", "migbatchctl [OPTIONS] status" },
 	{ "policy", "migbatchctl [OPTIONS] policy { list | switch NAME | stop }" },
 	{ "target", "migbatchctl [OPTIONS] target { list | set CGROUP TARGET | unset CGROUP }\n"
-		    "       TARGET := target=TIME [pct=PERCENT], as in 'target=500us pct=99'" },
+		    "       TARGET := target=TIME [pct=PERCENT] [signal=SIGNAL], as in "
+		    "'target=500us pct=99'\n"
+		    "       SIGNAL := { first | blackout | wait }" },
 	{ "hist", "migbatchctl [OPTIONS] hist [CGROUP] [metric METRIC]\n"
 		  "       METRIC := { first | blackout | unmap | flush | copy | total | wait }" },
 	{ "top", "migbatchctl [OPTIONS] top [-n COUNT] [-d INTERVAL] [--plain]" },

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bpfobj.h"
+#include "idmap.h"
 #include "stats.h"
 #include "target.h"
 #include "util.h"
@@ -82,6 +83,7 @@ int map_each(int fd, void *key, size_t key_size, int (*visit)(const void *key, v
 struct reader {
 	const struct stats_query *query;
 	struct json_object *stats;
+	struct idmap places;	/* of ids in @stats */
 	int fd;
 	int nr_cpus;
 	size_t value_size;
@@ -106,14 +108,13 @@ static void add_string(struct json_object *obj, const char *name, const char *va
 /* The object of a cgroup, made when it is seen first. */
 static struct json_object *cgroup_get(struct reader *r, uint64_t id)
 {
-	struct json_object *obj, *value;
+	size_t place = idmap_get(&r->places, id);
+	struct json_object *obj;
 
-	for (size_t i = 0; i < json_object_array_length(r->stats); i++) {
-		obj = json_object_array_get_idx(r->stats, i);
-		json_object_object_get_ex(obj, "id", &value);
-		if ((uint64_t)json_object_get_int64(value) == id)
-			return obj;
-	}
+	if (place != IDMAP_NONE)
+		return json_object_array_get_idx(r->stats, place);
+	if (idmap_set(&r->places, id, json_object_array_length(r->stats)))
+		return NULL;
 	obj = json_object_new_object();
 	add_number(obj, "id", id);
 	add_string(obj, "path", r->query->path_of(id, r->query->data));
@@ -126,9 +127,13 @@ static struct json_object *cgroup_get(struct reader *r, uint64_t id)
 static void cgroup_append(struct reader *r, uint64_t id, const char *list,
 			  struct json_object *item)
 {
-	struct json_object *array;
+	struct json_object *cgroup = cgroup_get(r, id), *array;
 
-	json_object_object_get_ex(cgroup_get(r, id), list, &array);
+	if (!cgroup) {
+		json_object_put(item);
+		return;
+	}
+	json_object_object_get_ex(cgroup, list, &array);
 	json_object_array_add(array, item);
 }
 
@@ -247,7 +252,7 @@ static int counts_visit(const void *data_key, void *data)
 
 static int decision_visit(const void *key, void *data)
 {
-	struct json_object *obj;
+	struct json_object *obj, *cgroup;
 	struct reader *r = data;
 	struct mb_decision d;
 	uint64_t id;
@@ -271,7 +276,12 @@ static int decision_visit(const void *key, void *data)
 	json_object_object_add(obj, "trial", json_object_new_boolean(d.trial));
 	add_string(obj, "signal", target_signal_name(d.signal));
 	add_string(obj, "limit", limit_name(d.limit));
-	json_object_object_add(cgroup_get(r, id), "decision", obj);
+	cgroup = cgroup_get(r, id);
+	if (!cgroup) {
+		json_object_put(obj);
+		return -ENOMEM;
+	}
+	json_object_object_add(cgroup, "decision", obj);
 	return 0;
 }
 
@@ -331,6 +341,7 @@ int stats_read(const struct stats_query *query, struct json_object **stats)
 		json_object_array_sort(r.stats, by_path);
 out:
 	free(r.values);
+	idmap_free(&r.places);
 	if (err)
 		json_object_put(r.stats);
 	else

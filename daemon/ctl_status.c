@@ -200,6 +200,7 @@ static void print_daemon(struct json_object *d)
 	printf("  cgroups: %lld, with a target of their own %lld, missing it %lld\n",
 	       (long long)get_number(d, "cgroups"), (long long)get_number(d, "targets"),
 	       (long long)get_number(d, "missing"));
+	print_text(d, "cgroup_advice", "  TARGETS HAVE NO EFFECT: ");
 	print_text(d, "kernel_advice", "  OBSERVING ONLY: ");
 	print_text(d, "config_error", "  last reload refused, the old configuration is kept: ");
 }

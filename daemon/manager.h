@@ -79,6 +79,9 @@ void manager_sweep_free(struct manager *m);
 /* manager_advise.c */
 void manager_advise(struct manager *m);
 
+/* manager_explain.c */
+void manager_explain(struct manager *m, struct cgroup *cgroup, struct json_object *answer);
+
 /* manager_ipc.c */
 int manager_stats(struct manager *m, struct stats_query *query, struct json_object **stats);
 int manager_request(void *manager, struct json_object *request, bool root,

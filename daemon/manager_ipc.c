@@ -8,23 +8,24 @@
 #include "bpfobj.h"
 #include "log.h"
 #include "manager.h"
+#include "manager_json.h"
 #include "stats.h"
 #include "util.h"
 #include "version.h"
 
 #define WHY_MAX 512	/* of ipc_handler_fn */
 
-static void add_string(struct json_object *obj, const char *name, const char *value)
+void add_string(struct json_object *obj, const char *name, const char *value)
 {
 	json_object_object_add(obj, name, value ? json_object_new_string(value) : NULL);
 }
 
-static void add_number(struct json_object *obj, const char *name, uint64_t value)
+void add_number(struct json_object *obj, const char *name, uint64_t value)
 {
 	json_object_object_add(obj, name, json_object_new_int64(value));
 }
 
-static void add_bool(struct json_object *obj, const char *name, bool value)
+void add_bool(struct json_object *obj, const char *name, bool value)
 {
 	json_object_object_add(obj, name, json_object_new_boolean(value));
 }
@@ -64,7 +65,7 @@ static int no_such_cgroup(struct manager *m, const char *path, char *why)
 	return -ENOENT;
 }
 
-static struct json_object *policy_json(const struct manager *m)
+struct json_object *policy_json(const struct manager *m)
 {
 	const struct policy *p = &m->policy;
 	struct json_object *obj = json_object_new_object();
@@ -103,6 +104,7 @@ static int op_status(struct manager *m, struct json_object *request, struct json
 	add_string(answer, "version", MIGBATCH_VERSION);
 	add_string(answer, "mode", mode_name(m->config.mode));
 	add_string(answer, "kernel_advice", kernel_features_advice(&m->features));
+	add_string(answer, "cgroup_advice", m->layout_advice);
 	add_string(answer, "config_error", m->config_error);
 	add_string(answer, "cgroup_root", m->cgroups.root);
 	add_number(answer, "cgroups", m->cgroups.nr);
@@ -114,7 +116,7 @@ static int op_status(struct manager *m, struct json_object *request, struct json
 	return 0;
 }
 
-static struct json_object *resolved_json(const struct resolved *r)
+struct json_object *resolved_json(const struct resolved *r)
 {
 	struct json_object *obj = json_object_new_object();
 	char text[TARGET_TEXT_MAX];
@@ -126,6 +128,7 @@ static struct json_object *resolved_json(const struct resolved *r)
 	add_string(obj, "source", target_source_name(r->source));
 	add_string(obj, "origin", r->origin);
 	add_string(obj, "owner", r->owner[0] ? r->owner : NULL);
+	add_string(obj, "bounded_by", r->bound);
 	return obj;
 }
 
@@ -408,6 +411,27 @@ static int op_stats(struct manager *m, struct json_object *request, struct json_
 	return 0;
 }
 
+static int op_explain(struct manager *m, struct json_object *request, struct json_object *answer,
+		      char *why)
+{
+	_cleanup_free_ char *path = NULL;
+	struct cgroup *c;
+	int err;
+
+	err = get_cgroup(m, request, &path, why);
+	if (err)
+		return err;
+	c = cgroup_by_path(&m->cgroups, path);
+	if (!c && !manager_scan(m)) {
+		targets_resolve(m, false);
+		c = cgroup_by_path(&m->cgroups, path);
+	}
+	if (!c)
+		return no_such_cgroup(m, path, why);
+	manager_explain(m, c, answer);
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	bool changes;
@@ -422,6 +446,7 @@ static const struct {
 	{ "policy-switch", true, op_policy_switch },
 	{ "policy-stop", true, op_policy_stop },
 	{ "stats", false, op_stats },
+	{ "explain", false, op_explain },
 };
 
 int manager_request(void *manager, struct json_object *request, bool root,

@@ -26,6 +26,7 @@ static const struct {
 	{ "hist", "migbatchctl [OPTIONS] hist [CGROUP] [metric METRIC]\n"
 		  "       METRIC := { first | blackout | unmap | flush | copy | total | wait }" },
 	{ "top", "migbatchctl [OPTIONS] top [-n COUNT] [-d INTERVAL] [--plain]" },
+	{ "explain", "migbatchctl [OPTIONS] explain CGROUP" },
 	{ "check", "migbatchctl [OPTIONS] check" },
 	{ "version", "migbatchctl [OPTIONS] version" },
 };
@@ -178,7 +179,7 @@ static int do_help(int argc, char **argv)
 	(void)argc;
 	(void)argv;
 	puts("usage: migbatchctl [OPTIONS] OBJECT { COMMAND | help }\n"
-	     "       OBJECT := { status | policy | target | hist | top | check | version }\n"
+	     "       OBJECT := { status | policy | target | hist | top | explain | check | version }\n"
 	     "       OPTIONS := { -j, --json | -p, --pretty | -V, --version | -h, --help }\n");
 	for (size_t i = 0; i < ARRAY_SIZE(usages); i++)
 		printf("       %s\n", usages[i].text);
@@ -194,6 +195,7 @@ static const struct cmd cmds[] = {
 	{ "target", do_target },
 	{ "hist", do_hist },
 	{ "top", do_top },
+	{ "explain", do_explain },
 	{ "check", do_check },
 	{ "version", do_version },
 };

@@ -5,8 +5,9 @@
  * For one cgroup, a target set by migbatchctl goes before the attribute trusted.migbatch.target of
  * its directory, that before the configuration, and that before the attribute user.migbatch.target,
  * which is kept within UserTargetMin= and UserTargetMax=. In the configuration a section that names
- * the cgroup's very path goes before any glob, and of two globs the later one. What is in force is the strictest target from the cgroup up to the root, as the policy finds it too: without
- * one of its own a cgroup has its ancestor's, and with one a stricter ancestor still bounds it.
+ * the cgroup's very path goes before any glob, and of two globs the later one. What is in force is
+ * the strictest target from the cgroup up to the root, as the policy finds it too: without one of
+ * its own a cgroup has its ancestor's, and with one a stricter ancestor still bounds it.
  * DefaultTarget= counts where nobody up to the root has any.
  */
 #ifndef MIGBATCH_RESOLVE_H

@@ -47,6 +47,7 @@ struct slowloop {
 	uint64_t give_up_ns;	/* how long the last giving up was for */
 	uint64_t until_ns;	/* no cuts before */
 	uint64_t sample_ns;	/* when samples were last seen */
+	uint32_t good;		/* scale of the last good window that the target bounded, 0: none */
 };
 
 struct slowloop_input {

@@ -16,7 +16,7 @@ struct json_object;
 
 struct stats_query {
 	const char *below;	/* only cgroups at or below this path; NULL: all */
-	bool brief;		/* only what a live table needs: what targets bound, and the whole batch */
+	bool brief;		/* only what targets bound, and the whole batch: for a live table */
 	/* The path of a cgroup that exists, else NULL. */
 	const char *(*path_of)(uint64_t id, void *data);
 	void *data;

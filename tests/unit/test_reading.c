@@ -80,7 +80,7 @@ static void test_signal_chooses_the_histogram(void **state)
 			signals[i]), NULL);
 		assert_int_equal(r.list[0].delay.count, i + 1);
 		change_between(&c, &r.list[0], NULL, 1);
-		/* The policy counts 7 misses of 7, but never of waits: of these the histogram tells. */
+		/* The policy counts 7 misses of 7, but never of waits: the histogram does. */
 		assert_int_equal(c.overall, i == 2 ? VERDICT_MEETS : VERDICT_MISSES);
 		readings_free(&r);
 	}

@@ -173,7 +173,8 @@ static void test_ancestor(void **state)
 static void test_strictest_of_the_line(void **state)
 {
 	struct overrides orders = { 0 };
-	struct target loose = { .ns = 5000 * US, .pct_milli = 99000 }, tight = { .ns = 10 * US, .pct_milli = 99000 };
+	struct target loose = { .ns = 5000 * US, .pct_milli = 99000 };
+	struct target tight = { .ns = 10 * US, .pct_milli = 99000 };
 
 	(void)state;
 	/* a looser target below does not lift the one above */

@@ -184,14 +184,14 @@ static void explain_ceiling(const struct explainer *e, const struct mb_decision 
 
 static void explain_limit(const struct explainer *e, const struct mb_decision *d)
 {
-	char a[TIME_TEXT_MAX], b[TIME_TEXT_MAX];
+	char a[NICE_MAX], b[NICE_MAX];
 
-	format_time(a, d->predicted_ns);
-	format_time(b, d->target_ns);
+	nice_time(a, d->predicted_ns);
+	nice_time(b, d->target_ns);
 	switch (d->limit) {
 	case MB_LIMIT_NONE:
-		say(e, EXPLAIN_LIMIT, "all-fits", "all that waited fit into the last batch: the "
-		    "target would have allowed more");
+		say(e, EXPLAIN_LIMIT, "all-fits", "all that waited fit into the last batch, which "
+		    "may have been the end of a longer list: a larger one would have been allowed");
 		break;
 	case MB_LIMIT_TARGET:
 		say(e, EXPLAIN_LIMIT, "target", "the target bounds the batch: %u pages are expected "

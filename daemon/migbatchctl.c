@@ -102,26 +102,6 @@ void add_bool(struct json_object *obj, const char *name, bool value)
 	json_object_object_add(obj, name, json_object_new_boolean(value));
 }
 
-char *nice_time(char *buf, uint64_t ns)
-{
-	static const struct {
-		uint64_t ns;
-		const char *name;
-	} units[] = { { NSEC_PER_SEC, "s" }, { NSEC_PER_MSEC, "ms" }, { NSEC_PER_USEC, "us" } };
-
-	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
-		double value = (double)ns / units[i].ns;
-
-		if (ns < units[i].ns)
-			continue;
-		snprintf(buf, NICE_MAX, "%.*f%s", value < 10 ? 2 : value < 100 ? 1 : 0, value,
-			 units[i].name);
-		return buf;
-	}
-	snprintf(buf, NICE_MAX, ns ? "%lluns" : "-", (unsigned long long)ns);
-	return buf;
-}
-
 int cmd_usage(const char *object)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(usages); i++)

@@ -207,3 +207,18 @@ char *format_time(char *buf, uint64_t ns)
 	snprintf(buf, TIME_TEXT_MAX, "%" PRIu64 "%s", ns / units[i].ns, units[i].name);
 	return buf;
 }
+
+char *nice_time(char *buf, uint64_t ns)
+{
+	for (size_t i = 0; units[i].ns > 1; i++) {
+		double value = (double)ns / units[i].ns;
+
+		if (ns < units[i].ns)
+			continue;
+		snprintf(buf, NICE_MAX, "%.*f%s", value < 10 ? 2 : value < 100 ? 1 : 0, value,
+			 units[i].name);
+		return buf;
+	}
+	snprintf(buf, NICE_MAX, ns ? "%lluns" : "-", (unsigned long long)ns);
+	return buf;
+}

@@ -64,4 +64,8 @@ int parse_time(const char *text, uint64_t *ns);
 #define TIME_TEXT_MAX 32
 char *format_time(char *buf, uint64_t ns);
 
+/* "-" for none, else in 3 digits or so, as people read times. */
+#define NICE_MAX 24
+char *nice_time(char *buf, uint64_t ns);
+
 #endif /* MIGBATCH_UTIL_H */

@@ -36,6 +36,9 @@ struct cgroup {
 	uint64_t waits;		/* of its tasks on migration entries, where that is its target */
 	uint64_t waits_over;
 	bool waits_known;	/* the two above are set */
+	bool has_series;	/* of its own among the metrics */
+	bool in_other;		/* its figures were among those of all the others */
+	bool seen;		/* there are figures of it; while metrics are made */
 	bool has_target;	/* an entry in map `targets` is wanted */
 	bool written;		/* ... and there, as in @entry */
 	struct mb_target entry;

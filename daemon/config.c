@@ -19,6 +19,10 @@
  */
 #define USER_MIN_NS (100 * NSEC_PER_USEC)
 
+/* A cgroup has 150 series or so, and somebody has to store them. */
+#define METRICS_CGROUPS 50
+#define METRICS_CGROUPS_MAX 500
+
 /* The kernel's own limits of a sane value (MIGRATE_BATCH_PAGES_LIMIT, _CHANNELS_LIMIT). */
 #define PAGES_MAX 262144
 #define CHANNELS_MAX 256
@@ -44,10 +48,11 @@ struct parser {
 	unsigned int errors;
 };
 
-static const char *const mode_names[] = {
+const char *const mode_names[] = {
 	[MODE_OBSERVE] = "observe",
 	[MODE_ADVISE] = "advise",
 	[MODE_CONTROL] = "control",
+	NULL,
 };
 
 const char *mode_name(enum mode mode)
@@ -111,7 +116,7 @@ static void set_origin(struct parser *p, char **field)
 
 static void set_mode(struct parser *p, const char *key, const char *value)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(mode_names); i++) {
+	for (size_t i = 0; mode_names[i]; i++) {
 		if (!strcmp(value, mode_names[i])) {
 			p->config->mode = i;
 			return;
@@ -145,6 +150,32 @@ static void set_policy_dir(struct parser *p, const char *key, const char *value)
 static void set_cgroup_root(struct parser *p, const char *key, const char *value)
 {
 	set_dir(p, &p->config->cgroup_root, key, value);
+}
+
+/* node_exporter takes files of that name only. */
+static void set_metrics_file(struct parser *p, const char *key, const char *value)
+{
+	size_t len = strlen(value);
+
+	if (!strcmp(value, "none")) {
+		free(p->config->metrics_file);
+		p->config->metrics_file = NULL;
+	} else if (value[0] == '/' && len > 6 && !strcmp(value + len - 5, ".prom")) {
+		set_string(p, &p->config->metrics_file, value);
+		set_origin(p, &p->config->metrics_origin);
+	} else {
+		note_value(p, key, value, "an absolute path that ends in .prom, or none");
+	}
+}
+
+static void set_metrics_cgroups(struct parser *p, const char *key, const char *value)
+{
+	uint32_t n;
+
+	if (parse_u32(value, &n) || !n || n > METRICS_CGROUPS_MAX)
+		note_value(p, key, value, "a number of cgroups from 1 to 500");
+	else
+		p->config->metrics_cgroups = n;
 }
 
 static void set_interval(struct parser *p, const char *key, const char *value)
@@ -245,6 +276,8 @@ static const struct key daemon_keys[] = {
 	{ "PolicyDir", set_policy_dir },
 	{ "ControlGroupRoot", set_cgroup_root },
 	{ "Interval", set_interval },
+	{ "MetricsFile", set_metrics_file },
+	{ "MetricsCgroups", set_metrics_cgroups },
 	{ "DefaultTarget", set_default_target },
 	{ "UserTargets", set_user_targets },
 	{ "UserTargetMin", set_user_min },
@@ -552,6 +585,8 @@ void config_free(struct config *config)
 	free(config->policy);
 	free(config->policy_dir);
 	free(config->cgroup_root);
+	free(config->metrics_file);
+	free(config->metrics_origin);
 	free(config->default_target_origin);
 	free(config->user_min_origin);
 	free(config->user_max_origin);
@@ -584,6 +619,7 @@ int config_load(struct config *config, const char *root, config_report_fn report
 		.policy = strdup("policy_target"),
 		.policy_dir = strdup(MIGBATCH_LIBDIR),
 		.interval_ns = NSEC_PER_SEC,
+		.metrics_cgroups = METRICS_CGROUPS,
 		.user_targets = true,
 		.user_min_ns = USER_MIN_NS,
 	};

@@ -63,6 +63,7 @@ int do_target(int argc, char **argv);
 int do_hist(int argc, char **argv);
 int do_top(int argc, char **argv);
 int do_explain(int argc, char **argv);
+int do_metrics(int argc, char **argv);
 int do_check(int argc, char **argv);
 
 #endif /* MIGBATCH_CTL_H */

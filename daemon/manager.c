@@ -183,6 +183,7 @@ static int on_round(sd_event_source *source, uint64_t usec, void *data)
 	targets_round(m);
 	manager_advise(m);
 	manager_sweep(m);
+	manager_metrics_round(m);
 	manager_notify(m);
 	sd_notify(0, "WATCHDOG=1");
 	sd_event_source_set_time_relative(source, m->config.interval_ns / NSEC_PER_USEC);
@@ -210,6 +211,12 @@ static void reload(struct manager *m)
 			  "the new configuration is refused, the old one stays in force as a whole");
 		return;
 	}
+	/* A file that is not written any more would be read for ever. */
+	if (old.metrics_file && (!m->config.metrics_file ||
+				 strcmp(old.metrics_file, m->config.metrics_file)))
+		unlink(old.metrics_file);
+	m->metrics_failed = false;
+	m->metrics_ns = 0;
 	config_free(&old);
 	targets_resolve(m, true);
 	/* Somebody who reloads after the kernel let a policy go wants another try. */
@@ -392,6 +399,7 @@ void manager_stop(struct manager *m)
 	/* Not before all was ready: pins may be those of another daemon that lives. */
 	if (m->ipc) {
 		ipc_server_free(m->ipc);
+		manager_metrics_remove(m);
 		if (m->policy.state != POLICY_OFF)
 			policy_detach(&m->policy);
 		observer_stop(&m->observer);

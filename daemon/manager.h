@@ -9,6 +9,7 @@
 #include "config.h"
 #include "ipc.h"
 #include "kernel.h"
+#include "metrics.h"
 #include "observe.h"
 #include "policy.h"
 #include "reading.h"
@@ -25,6 +26,7 @@
 struct departed {
 	uint64_t id;
 	char *path;
+	bool had_series;	/* of its own among the metrics: it never counts for the others */
 };
 
 struct manager {
@@ -47,6 +49,10 @@ struct manager {
 	bool may_trust;			/* trusted.* attributes can be read */
 	struct departed *departed;
 	size_t departed_nr;
+	struct idmap departed_by_id;
+	struct figures retired;		/* of the others in the metrics, from cgroups now forgotten */
+	uint64_t metrics_ns;		/* when they were written last */
+	bool metrics_failed;		/* said once that they cannot be */
 	uint64_t swept_ns;
 	uint64_t *absent;		/* ids that the last sweep found without a cgroup, sorted */
 	size_t absent_nr;
@@ -73,8 +79,13 @@ void targets_gone(struct cgroup *cgroup, void *manager);
 /* manager_sweep.c */
 void manager_sweep(struct manager *m);
 void departed_add(struct manager *m, const struct cgroup *cgroup);
-const char *departed_path(const struct manager *m, uint64_t id);
+const struct departed *departed_find(const struct manager *m, uint64_t id);	/* or NULL */
 void manager_sweep_free(struct manager *m);
+
+/* manager_metrics.c */
+char *manager_metrics(struct manager *m);	/* malloc'd, NULL without memory */
+void manager_metrics_round(struct manager *m);
+void manager_metrics_remove(struct manager *m);
 
 /* manager_advise.c */
 void manager_advise(struct manager *m);

@@ -315,9 +315,10 @@ static int op_policy_stop(struct manager *m, struct json_object *request,
 static const char *path_of(uint64_t id, void *data)
 {
 	struct manager *m = data;
-	struct cgroup *c = cgroup_by_id(&m->cgroups, id);
+	const struct cgroup *c = cgroup_by_id(&m->cgroups, id);
+	const struct departed *d = c ? NULL : departed_find(m, id);
 
-	return c ? c->path : departed_path(m, id);
+	return c ? c->path : d ? d->path : NULL;
 }
 
 /* A live table also shows those with a target of which no batch was seen yet. */
@@ -432,6 +433,19 @@ static int op_explain(struct manager *m, struct json_object *request, struct jso
 	return 0;
 }
 
+static int op_metrics(struct manager *m, struct json_object *request, struct json_object *answer,
+		      char *why)
+{
+	_cleanup_free_ char *text = manager_metrics(m);
+
+	(void)request;
+	(void)why;
+	if (!text)
+		return -ENOMEM;
+	add_string(answer, "metrics", text);
+	return 0;
+}
+
 static const struct {
 	const char *name;
 	bool changes;
@@ -447,6 +461,7 @@ static const struct {
 	{ "policy-stop", true, op_policy_stop },
 	{ "stats", false, op_stats },
 	{ "explain", false, op_explain },
+	{ "metrics", false, op_metrics },
 };
 
 int manager_request(void *manager, struct json_object *request, bool root,

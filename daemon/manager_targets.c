@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <errno.h>
 #include <string.h>
 
@@ -275,20 +274,6 @@ static int gather_visit(const void *key, void *data)
 	return 0;
 }
 
-/* What the tasks of a cgroup waited, all CPUs together. */
-static int waits_read(int fd, int nr_cpus, uint64_t id, struct mb_hist *values,
-		      struct mb_hist *sum)
-{
-	struct mb_hist_key key = { .cgroup_id = id, .metric = MB_WAIT };
-
-	*sum = (struct mb_hist){ 0 };
-	if (bpf_map_lookup_elem(fd, &key, values))
-		return -errno;
-	for (int cpu = 0; cpu < nr_cpus; cpu++)
-		hist_add(sum, &values[cpu]);
-	return 0;
-}
-
 static void gather_waits_of(struct manager *m, struct cgroup *c, const struct mb_hist *h)
 {
 	struct cgroup *owner = cgroup_by_id(&m->cgroups, c->bound_id);
@@ -306,27 +291,24 @@ static void gather_waits_of(struct manager *m, struct cgroup *c, const struct mb
 /* The policy does not see what tasks wait: the observer does. */
 static void gather_waits(struct manager *m)
 {
-	int nr_cpus = libbpf_num_possible_cpus();
-	_cleanup_free_ struct mb_hist *values = NULL;
+	struct percpu percpu = { 0 };
 	struct mb_hist sum;
-	int err;
+	int err = 0;
 
-	if (m->observer.hist_fd < 0 || nr_cpus < 0)
-		return;
-	for (size_t i = 0; i < m->cgroups.nr; i++) {
+	for (size_t i = 0; m->observer.hist_fd >= 0 && i < m->cgroups.nr; i++) {
 		struct cgroup *c = &m->cgroups.list[i];
+		struct mb_hist_key key = { .cgroup_id = c->id, .metric = MB_WAIT };
 
 		if (!c->bound.ns || c->bound.signal != MB_SIGNAL_WAIT)
 			continue;
-		if (!values)
-			values = calloc(nr_cpus, sizeof(*values));
-		if (!values)
-			return;
-		err = waits_read(m->observer.hist_fd, nr_cpus, c->id, values, &sum);
+		if (!percpu.values && percpu_init(&percpu))
+			break;
+		err = hist_lookup(m->observer.hist_fd, &key, &percpu, &sum);
 		/* No entry is none waited yet, which the first wait is counted from. */
 		if (!err || err == -ENOENT)
 			gather_waits_of(m, c, &sum);
 	}
+	percpu_free(&percpu);
 }
 
 static bool is_bad(enum slowloop_step step)

@@ -27,6 +27,7 @@ static const struct {
 		  "       METRIC := { first | blackout | unmap | flush | copy | total | wait }" },
 	{ "top", "migbatchctl [OPTIONS] top [-n COUNT] [-d INTERVAL] [--plain]" },
 	{ "explain", "migbatchctl [OPTIONS] explain CGROUP" },
+	{ "metrics", "migbatchctl [OPTIONS] metrics" },
 	{ "check", "migbatchctl [OPTIONS] check" },
 	{ "version", "migbatchctl [OPTIONS] version" },
 };
@@ -159,7 +160,8 @@ static int do_help(int argc, char **argv)
 	(void)argc;
 	(void)argv;
 	puts("usage: migbatchctl [OPTIONS] OBJECT { COMMAND | help }\n"
-	     "       OBJECT := { status | policy | target | hist | top | explain | check | version }\n"
+	     "       OBJECT := { status | policy | target | hist | top | explain |\n"
+	     "                   metrics | check | version }\n"
 	     "       OPTIONS := { -j, --json | -p, --pretty | -V, --version | -h, --help }\n");
 	for (size_t i = 0; i < ARRAY_SIZE(usages); i++)
 		printf("       %s\n", usages[i].text);
@@ -176,6 +178,7 @@ static const struct cmd cmds[] = {
 	{ "hist", do_hist },
 	{ "top", do_top },
 	{ "explain", do_explain },
+	{ "metrics", do_metrics },
 	{ "check", do_check },
 	{ "version", do_version },
 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bpfobj.h"
+#include "histogram.h"
 #include "idmap.h"
 #include "stats.h"
 #include "target.h"
@@ -80,14 +81,70 @@ int map_each(int fd, void *key, size_t key_size, int (*visit)(const void *key, v
 	return ret;
 }
 
+int percpu_init(struct percpu *p)
+{
+	p->nr_cpus = libbpf_num_possible_cpus();
+	p->values = NULL;
+	if (p->nr_cpus < 0)
+		return p->nr_cpus;
+	/* The kernel hands out values in steps of 8 bytes, of which both are made. */
+	p->values = calloc(p->nr_cpus, sizeof(struct mb_hist) + sizeof(struct mb_counts));
+	return p->values ? 0 : -ENOMEM;
+}
+
+void percpu_free(struct percpu *p)
+{
+	free(p->values);
+	p->values = NULL;
+}
+
+int hist_lookup(int fd, const struct mb_hist_key *key, struct percpu *p, struct mb_hist *sum)
+{
+	const struct mb_hist *values = p->values;
+
+	*sum = (struct mb_hist){ 0 };
+	if (bpf_map_lookup_elem(fd, key, p->values))
+		return -errno;
+	for (int cpu = 0; cpu < p->nr_cpus; cpu++)
+		hist_add(sum, &values[cpu]);
+	return 0;
+}
+
+int counts_lookup(int fd, const struct mb_counts_key *key, struct percpu *p, struct mb_counts *sum)
+{
+	const struct mb_counts *values = p->values;
+
+	*sum = (struct mb_counts){ 0 };
+	if (bpf_map_lookup_elem(fd, key, p->values))
+		return -errno;
+	for (int cpu = 0; cpu < p->nr_cpus; cpu++) {
+		const struct mb_counts *c = &values[cpu];
+
+		sum->batches += c->batches;
+		sum->retries += c->retries;
+		sum->moved_pages += c->moved_pages;
+		sum->failed_pages += c->failed_pages;
+		sum->dma_pages += c->dma_pages;
+		sum->cpu_pages += c->cpu_pages;
+		sum->errors += c->errors;
+		sum->fallback_pages += c->fallback_pages;
+		/* Each CPU knows its own last batch: the newest is the last of all. */
+		if (c->last_when_ns > sum->last_when_ns) {
+			sum->last_when_ns = c->last_when_ns;
+			sum->last_batch_pages = c->last_batch_pages;
+			sum->last_channels = c->last_channels;
+			sum->last_depth = c->last_depth;
+		}
+	}
+	return 0;
+}
+
 struct reader {
 	const struct stats_query *query;
 	struct json_object *stats;
 	struct idmap places;	/* of ids in @stats */
 	int fd;
-	int nr_cpus;
-	size_t value_size;
-	void *values;		/* one value for each CPU */
+	struct percpu percpu;
 };
 
 static struct json_object *number(uint64_t value)
@@ -178,23 +235,12 @@ static bool is_brief(uint32_t metric)
 static int hist_visit(const void *data_key, void *data)
 {
 	const struct mb_hist_key *key = data_key;
-	struct mb_hist sum = { 0 };
 	struct reader *r = data;
+	struct mb_hist sum;
 
-	if (!wanted(r, key->cgroup_id) ||
-	    (r->query->brief && !is_brief(key->metric)))
+	if (!wanted(r, key->cgroup_id) || (r->query->brief && !is_brief(key->metric)) ||
+	    hist_lookup(r->fd, key, &r->percpu, &sum))
 		return 0;
-	if (bpf_map_lookup_elem(r->fd, key, r->values))
-		return 0;
-	for (int cpu = 0; cpu < r->nr_cpus; cpu++) {
-		const struct mb_hist *h = (void *)((char *)r->values + cpu * r->value_size);
-
-		for (int i = 0; i < MB_HIST_SLOTS; i++)
-			sum.slots[i] += h->slots[i];
-		sum.count += h->count;
-		sum.sum_ns += h->sum_ns;
-		sum.max_ns = max_u64(sum.max_ns, h->max_ns);
-	}
 	cgroup_append(r, key->cgroup_id, "hist", hist_json(key, &sum));
 	return 0;
 }
@@ -222,30 +268,11 @@ static struct json_object *counts_json(const struct mb_counts_key *key, const st
 static int counts_visit(const void *data_key, void *data)
 {
 	const struct mb_counts_key *key = data_key;
-	struct mb_counts sum = { 0 };
 	struct reader *r = data;
+	struct mb_counts sum;
 
-	if (!wanted(r, key->cgroup_id) || bpf_map_lookup_elem(r->fd, key, r->values))
+	if (!wanted(r, key->cgroup_id) || counts_lookup(r->fd, key, &r->percpu, &sum))
 		return 0;
-	for (int cpu = 0; cpu < r->nr_cpus; cpu++) {
-		const struct mb_counts *c = (void *)((char *)r->values + cpu * r->value_size);
-
-		sum.batches += c->batches;
-		sum.retries += c->retries;
-		sum.moved_pages += c->moved_pages;
-		sum.failed_pages += c->failed_pages;
-		sum.dma_pages += c->dma_pages;
-		sum.cpu_pages += c->cpu_pages;
-		sum.errors += c->errors;
-		sum.fallback_pages += c->fallback_pages;
-		/* Each CPU knows its own last batch: the newest is the last of all. */
-		if (c->last_when_ns > sum.last_when_ns) {
-			sum.last_when_ns = c->last_when_ns;
-			sum.last_batch_pages = c->last_batch_pages;
-			sum.last_channels = c->last_channels;
-			sum.last_depth = c->last_depth;
-		}
-	}
 	cgroup_append(r, key->cgroup_id, "counts", counts_json(key, &sum));
 	return 0;
 }
@@ -294,8 +321,6 @@ static int map_read(struct reader *r, const char *name, size_t key_size, size_t 
 	if (fd < 0)
 		return fd;
 	r->fd = fd;
-	/* The kernel hands out per-CPU values in steps of 8 bytes. */
-	r->value_size = (value_size + 7) & ~7UL;
 	return map_each(fd, key, key_size, visit, r);
 }
 
@@ -313,17 +338,13 @@ static int by_path(const void *a, const void *b)
 
 int stats_read(const struct stats_query *query, struct json_object **stats)
 {
-	struct reader r = { .query = query, .nr_cpus = libbpf_num_possible_cpus() };
+	struct reader r = { .query = query };
 	int err;
 
-	if (r.nr_cpus < 0)
-		return r.nr_cpus;
-	r.values = calloc(r.nr_cpus, sizeof(struct mb_hist) + sizeof(struct mb_counts));
+	err = percpu_init(&r.percpu);
+	if (err)
+		return err;
 	r.stats = json_object_new_array();
-	if (!r.values || !r.stats) {
-		err = -ENOMEM;
-		goto out;
-	}
 
 	err = map_read(&r, "hist", sizeof(struct mb_hist_key), sizeof(struct mb_hist), hist_visit);
 	if (err)
@@ -340,7 +361,7 @@ int stats_read(const struct stats_query *query, struct json_object **stats)
 	if (!err)
 		json_object_array_sort(r.stats, by_path);
 out:
-	free(r.values);
+	percpu_free(&r.percpu);
 	idmap_free(&r.places);
 	if (err)
 		json_object_put(r.stats);

@@ -116,7 +116,7 @@ static int write_all(int fd, const char *text)
 	return 0;
 }
 
-int file_write_atomic(const char *path, const char *text)
+int file_write_atomic(const char *path, const char *text, mode_t mode)
 {
 	_cleanup_free_ char *tmp = str_printf("%s.new", path);
 	_cleanup_close_ int fd = -1;
@@ -127,7 +127,8 @@ int file_write_atomic(const char *path, const char *text)
 	fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	err = write_all(fd, text);
+	/* Whatever the umask is. */
+	err = fchmod(fd, mode) < 0 ? -errno : write_all(fd, text);
 	if (!err && rename(tmp, path) < 0)
 		err = -errno;
 	if (err)

@@ -119,6 +119,8 @@ static void test_defaults(void **state)
 	assert_int_equal(f->config.default_target_ns, 0);
 	assert_int_equal(f->config.nr_rules, 0);
 	assert_true(f->config.user_targets);
+	assert_null(f->config.metrics_file);
+	assert_int_equal(f->config.metrics_cgroups, 50);
 	assert_int_equal(f->config.user_min_ns, 100 * NSEC_PER_USEC);
 	assert_int_equal(f->config.user_max_ns, 0);
 }
@@ -141,6 +143,8 @@ static void test_all_keys(void **state)
 		   "MaxPages=4096\n"
 		   "MaxChannels=8\n"
 		   "UserTargets=no\n"
+		   "MetricsFile=/x/migbatch.prom\n"
+		   "MetricsCgroups=7\n"
 		   "UserTargetMin=200us\n"
 		   "UserTargetMax=1s\n"
 		   "[Target /a.slice/*]\n"
@@ -160,6 +164,8 @@ static void test_all_keys(void **state)
 	assert_string_equal(f->config.max_channels_origin + strlen(f->config.max_channels_origin) -
 			    strlen(MAIN ":12"), MAIN ":12");
 	assert_false(f->config.user_targets);
+	assert_string_equal(f->config.metrics_file, "/x/migbatch.prom");
+	assert_int_equal(f->config.metrics_cgroups, 7);
 	assert_int_equal(f->config.user_min_ns, 200 * NSEC_PER_USEC);
 	assert_int_equal(f->config.user_max_ns, NSEC_PER_SEC);
 	assert_int_equal(f->config.nr_rules, 1);

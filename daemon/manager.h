@@ -50,7 +50,7 @@ struct manager {
 	struct departed *departed;
 	size_t departed_nr;
 	struct idmap departed_by_id;
-	struct figures retired;		/* of the others in the metrics, from cgroups now forgotten */
+	struct figures retired;		/* in the metrics of all others: of cgroups now forgotten */
 	uint64_t metrics_ns;		/* when they were written last */
 	bool metrics_failed;		/* said once that they cannot be */
 	uint64_t swept_ns;

@@ -325,6 +325,7 @@ static void judge(struct manager *m, struct cgroup *c)
 
 	c->round.now_ns = now_ns();
 	c->round.pct_milli = c->entry.pct_milli;
+	c->round.target_ns = c->entry.target_ns;
 	step = slowloop_round(&c->loop, &c->round);
 
 	if (is_bad(step) && !c->missing) {

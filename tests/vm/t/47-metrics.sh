@@ -17,7 +17,7 @@ metrics() {
 	migbatchctl metrics
 }
 value() {
-	metrics | grep -F "$1 " | sed 's/.* //'
+	metrics | grep -v "^#" | grep -F "$1 " | sed 's/.* //'
 }
 metrics >/run/metrics || fail "metrics"
 prom-check </run/metrics || fail "not as the format wants it"

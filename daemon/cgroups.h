@@ -47,7 +47,9 @@ struct cgroup {
 	uint64_t misses;
 	bool decided;		/* the two above are set */
 	struct slowloop_input round;	/* gathered from all cgroups that have this one's target */
-	bool missing;		/* it was reported to miss its target */
+	bool missing;		/* it misses its target */
+	bool miss_told;		/* ... and the log says so */
+	uint64_t missing_ns;	/* since when */
 };
 
 struct cgroups {

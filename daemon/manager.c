@@ -184,6 +184,7 @@ static int on_round(sd_event_source *source, uint64_t usec, void *data)
 	manager_advise(m);
 	manager_sweep(m);
 	manager_metrics_round(m);
+	journal_round(m);
 	manager_notify(m);
 	sd_notify(0, "WATCHDOG=1");
 	sd_event_source_set_time_relative(source, m->config.interval_ns / NSEC_PER_USEC);

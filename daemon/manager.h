@@ -12,6 +12,7 @@
 #include "metrics.h"
 #include "observe.h"
 #include "policy.h"
+#include "quota.h"
 #include "reading.h"
 #include "state.h"
 #include "stats.h"
@@ -59,6 +60,7 @@ struct manager {
 	uint64_t *absent_next;
 	size_t absent_next_nr;
 	bool targets_full;
+	struct quota quota;		/* of lines in the log about cgroups */
 	struct readings advised;	/* the figures of the last round of advice */
 	char status[256];		/* last STATUS= sent */
 	int lock_fd;
@@ -75,6 +77,18 @@ struct target_sources manager_sources(struct manager *m);
 void targets_rewrite(struct manager *m);	/* after another policy came in force */
 void targets_round(struct manager *m);
 void targets_gone(struct cgroup *cgroup, void *manager);
+
+/*
+ * manager_journal.c. miss_begin() tells whether the caller is to log the miss; miss_end() logs the
+ * end: @how as what follows the target's text @target, or in its place when that is NULL.
+ */
+void journal_target(struct manager *m, const struct cgroup *cgroup, const struct resolved *own);
+void journal_refused(struct manager *m, const struct cgroup *cgroup, const char *name,
+		     const char *why);
+void journal_out_of_reach(struct manager *m, const struct cgroup *cgroup, const char *target);
+bool miss_begin(struct manager *m, struct cgroup *cgroup);
+void miss_end(struct manager *m, struct cgroup *cgroup, const char *target, const char *how);
+void journal_round(struct manager *m);
 
 /* manager_sweep.c */
 void manager_sweep(struct manager *m);

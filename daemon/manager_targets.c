@@ -32,22 +32,9 @@ static void entry_delete(struct manager *m, struct cgroup *c)
 	c->written = false;
 }
 
-/*
- * Each line on a miss that began has one that says how it ended, so that nobody waits for the end
- * of what is no more.
- */
-static void end_miss(struct cgroup *c, const char *how)
-{
-	if (!c->missing)
-		return;
-	c->missing = false;
-	log_event(LOG_INFO, "target-miss-over", c->path, NULL, "%s: no longer counted as missing "
-		  "its target: %s", c->path, how);
-}
-
 void targets_gone(struct cgroup *cgroup, void *manager)
 {
-	end_miss(cgroup, "the cgroup is gone");
+	miss_end(manager, cgroup, NULL, "is gone");
 	entry_delete(manager, cgroup);
 	departed_add(manager, cgroup);
 }
@@ -95,8 +82,8 @@ struct target_sources manager_sources(struct manager *m)
 	};
 }
 
-static bool ask(const struct cgroup *c, enum cgroup_xattr xattr, const char *name,
-		struct target *target)
+static bool ask(struct manager *m, const struct cgroup *c, enum cgroup_xattr xattr,
+		const char *name, struct target *target)
 {
 	const char *text = c->xattrs[xattr];
 	char why[256];
@@ -105,30 +92,28 @@ static bool ask(const struct cgroup *c, enum cgroup_xattr xattr, const char *nam
 		return false;
 	if (!target_parse(text, target, why, sizeof(why)))
 		return true;
-	log_event(LOG_WARNING, "xattr-refused", c->path, NULL, "%s: attribute %s: %s", c->path,
-		  name, why);
+	journal_refused(m, c, name, why);
 	return false;
 }
 
-static void read_asked(struct cgroup *c)
+static void read_asked(struct manager *m, struct cgroup *c)
 {
 	struct asked *a = &c->asked;
 
 	*a = (struct asked){ 0 };
-	a->has_trusted = ask(c, CGROUP_TRUSTED, XATTR_TRUSTED, &a->trusted);
-	a->has_user = ask(c, CGROUP_USER, XATTR_USER, &a->user);
+	a->has_trusted = ask(m, c, CGROUP_TRUSTED, XATTR_TRUSTED, &a->trusted);
+	a->has_user = ask(m, c, CGROUP_USER, XATTR_USER, &a->user);
 }
 
 /* What was learned about one target says nothing about another. */
-static void start_anew(struct cgroup *c)
+static void start_anew(struct manager *m, struct cgroup *c)
 {
-	end_miss(c, "its target was changed");
+	miss_end(m, c, NULL, "has another target now");
 	c->loop = (struct slowloop){ .scale = SCALE_NONE, .sample_ns = now_ns() };
 }
 
 static void resolve_one(struct manager *m, struct cgroup *c, const struct target_sources *sources)
 {
-	char text[TARGET_TEXT_MAX];
 	bool had = c->has_target;
 	struct target before;
 	struct resolved own;
@@ -138,18 +123,14 @@ static void resolve_one(struct manager *m, struct cgroup *c, const struct target
 		entry_delete(m, c);
 		if (!had)
 			return;
-		end_miss(c, "it has no target of its own any more");
-		log_event(LOG_INFO, "target-unset", c->path, NULL,
-			  "%s has no target of its own any more", c->path);
+		miss_end(m, c, NULL, "has no target of its own any more");
+		journal_target(m, c, NULL);
 		return;
 	}
 	before = entry_target(c);
 	if (!had || !target_equal(&own.target, &before)) {
-		start_anew(c);
-		log_event(LOG_INFO, "target-set", c->path, NULL, "%s: %s (from %s)%s%s", c->path,
-			  target_format(text, &own.target),
-			  own.origin ? own.origin : target_source_name(own.source),
-			  own.bound ? ", bounded by " : "", own.bound ? own.bound : "");
+		start_anew(m, c);
+		journal_target(m, c, &own);
 	}
 	entry_set(m, c, &own.target, c->loop.scale);
 }
@@ -182,7 +163,7 @@ void targets_resolve(struct manager *m, bool all)
 		if (c->resolved && !all)
 			continue;
 		if (!c->resolved)
-			read_asked(c);
+			read_asked(m, c);
 		resolve_one(m, c, &sources);
 		c->resolved = true;
 		any = true;
@@ -316,6 +297,18 @@ static bool is_bad(enum slowloop_step step)
 	return step == SLOWLOOP_CUT || step == SLOWLOOP_FLOOR || step == SLOWLOOP_GIVE_UP;
 }
 
+static void journal_missed(struct manager *m, struct cgroup *c, const char *target)
+{
+	const struct slowloop_input *round = &c->round;
+
+	if (miss_begin(m, c))
+		log_fields(LOG_WARNING, &(struct log_fields){
+			.event = "target-missed", .cgroup = c->path, .target = target,
+			.counted = true, .samples = round->samples, .misses = round->misses,
+		}, "%s misses its %s (last round: %llu of %llu samples over it)", c->path, target,
+		(unsigned long long)round->misses, (unsigned long long)round->samples);
+}
+
 static void judge(struct manager *m, struct cgroup *c)
 {
 	struct target target = entry_target(c);
@@ -328,22 +321,13 @@ static void judge(struct manager *m, struct cgroup *c)
 	c->round.target_ns = c->entry.target_ns;
 	step = slowloop_round(&c->loop, &c->round);
 
-	if (is_bad(step) && !c->missing) {
-		c->missing = true;
-		log_event(LOG_WARNING, "target-missed", c->path, NULL,
-			  "%s misses its %s (last round: %llu of %llu batches over it)", c->path,
-			  target_format(text, &target), (unsigned long long)c->round.misses,
-			  (unsigned long long)c->round.samples);
-	} else if ((step == SLOWLOOP_GOOD || step == SLOWLOOP_RAISE) && c->missing) {
-		c->missing = false;
-		log_event(LOG_INFO, "target-met", c->path, NULL, "%s meets its %s again", c->path,
-			  target_format(text, &target));
-	}
+	target_format(text, &target);
+	if (is_bad(step) && !c->missing)
+		journal_missed(m, c, text);
+	else if (step == SLOWLOOP_GOOD || step == SLOWLOOP_RAISE)
+		miss_end(m, c, text, " again");
 	if (step == SLOWLOOP_GIVE_UP)
-		log_event(LOG_NOTICE, "target-out-of-reach", c->path, NULL,
-			  "%s: smaller batches do not help it to meet its %s; no more of them for "
-			  "%llu s", c->path, target_format(text, &target),
-			  (unsigned long long)(c->loop.give_up_ns / NSEC_PER_SEC));
+		journal_out_of_reach(m, c, text);
 	if (c->loop.scale != before) {
 		log_event(LOG_DEBUG, "target-corrected", c->path, NULL,
 			  "%s: the policy now aims at %u.%u %% of the target", c->path,

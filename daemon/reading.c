@@ -72,6 +72,7 @@ static void parse_counts(struct json_object *obj, struct reading *r)
 	r->when_ns = when;
 	r->batch_pages = get_number(obj, "last_batch_pages");
 	r->channels = get_number(obj, "last_channels");
+	r->depth = get_number(obj, "last_depth");
 }
 
 /* Of a cgroup without a target, first-folio delay is shown. */
@@ -139,6 +140,7 @@ static void reading_merge(struct reading *to, const struct reading *from)
 	to->when_ns = from->when_ns;
 	to->batch_pages = from->batch_pages;
 	to->channels = from->channels;
+	to->depth = from->depth;
 }
 
 /* Whose target is in force for it; NULL for a cgroup that stands for itself. */

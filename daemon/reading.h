@@ -27,6 +27,7 @@ struct reading {
 	uint64_t batches;
 	uint64_t batch_pages;	/* of the last batch */
 	uint64_t channels;
+	uint64_t depth;
 	uint64_t when_ns;	/* of the last batch that the observer saw */
 	bool decided;		/* a policy counts samples and misses */
 	uint64_t samples;

@@ -29,9 +29,11 @@ struct mb_target {
 enum mb_signal {
 	MB_SIGNAL_FIRST,	/* first-folio delay of a batch */
 	MB_SIGNAL_BLACKOUT,	/* longest blackout of a folio of a batch */
-	MB_SIGNAL_WAIT,		/* what tasks wait on migration entries: seen by the slow loop alone,
-				 * the policy bounds the first-folio delay meanwhile
-				 */
+	/*
+	 * What tasks wait on migration entries: seen by the slow loop alone, the policy bounds the
+	 * first-folio delay meanwhile.
+	 */
+	MB_SIGNAL_WAIT,
 	MB_NR_SIGNALS,
 };
 

@@ -55,8 +55,8 @@ bool miss_begin(struct manager *m, struct cgroup *c)
 }
 
 /*
- * The end of what was told is told in any case: its beginnings are few. The end of what was not told
- * is not, so that lines come in pairs.
+ * The end of what was told is told in any case: its beginnings are few. The end of what was not
+ * told is not, so that lines come in pairs.
  */
 void miss_end(struct manager *m, struct cgroup *c, const char *target, const char *how)
 {

@@ -56,8 +56,8 @@ struct slowloop {
 	uint64_t until_ns;	/* no cuts before */
 	uint64_t sample_ns;	/* when samples were last seen */
 	/*
-	 * Scale of the last good window that the target bounded, 0: none. Cut from above, it is gone
-	 * back to, in one step however far: also after a silence that the scale drifted in.
+	 * Scale of the last good window that the target bounded, 0: none. A cut from above goes
+	 * back to it in one step, however far: also after a silence that the scale drifted in.
 	 */
 	uint32_t good;
 };

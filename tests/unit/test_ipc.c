@@ -82,6 +82,7 @@ static int setup(void **state)
 	struct fixture *f = calloc(1, sizeof(*f));
 	int fd = -1;
 
+	*state = f;
 	signal(SIGPIPE, SIG_IGN);
 	snprintf(f->dir, sizeof(f->dir), "/tmp/migbatch-ipc.XXXXXX");
 	if (!mkdtemp(f->dir))
@@ -94,7 +95,6 @@ static int setup(void **state)
 	for (int i = 0; i < 1000 && (fd = dial(f)) < 0; i++)
 		usleep(10000);
 	close(fd);
-	*state = f;
 	return fd < 0 ? -1 : 0;
 }
 

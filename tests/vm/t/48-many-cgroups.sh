@@ -76,6 +76,11 @@ at_least "at most 150 lines in all" 150 "$(journalctl -u migbatchd --no-pager -o
 # It ends for all: each beginning that was told has its end.
 decide 5000 50
 wait_for 60 status_is .missing 0
+all_told() {
+	[ "$(lines target-met)" -ge "$(lines target-missed)" ]
+}
+# The journal is written some time after the daemon's answer.
+wait_for 30 all_told
 same "ends of misses" "$(lines target-met)" "$(lines target-missed)"
 metrics=$(migbatchctl metrics | tee /run/metrics | prom-check) || fail "metrics: $metrics"
 echo "metrics: $metrics"

@@ -213,7 +213,7 @@ static __always_inline void note_result(__u64 id, __u64 first_ns)
 
 	if (!d || !first_ns)
 		return;
-	d->last_ns = first_ns;
+	d->first_ns = first_ns;
 	__sync_fetch_and_add(&d->samples, 1);
 	if (d->target_ns && first_ns > d->target_ns)
 		__sync_fetch_and_add(&d->misses, 1);

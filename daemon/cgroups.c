@@ -9,26 +9,15 @@
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
-#include <sys/xattr.h>
 
 #include "cgroups.h"
-#include "layout.h"
 #include "log.h"
 #include "util.h"
 
 /* Deeper than any real tree; bounds the recursion (cgroup.max.depth has no default limit). */
 #define DEPTH_MAX 64
 
-/* IN_ATTRIB: also of extended attributes that are set. */
-#define WATCH_MASK (IN_CREATE | IN_DELETE | IN_ATTRIB | IN_ONLYDIR | IN_DONT_FOLLOW)
-
-static const char *const xattr_names[CGROUP_NR_XATTRS] = {
-	[CGROUP_TRUSTED] = XATTR_TRUSTED,
-	[CGROUP_USER] = XATTR_USER,
-};
-
-/* Longer than any target's text: what is longer is cut, and then refused like any bad text. */
-#define XATTR_MAX 128
+#define WATCH_MASK (IN_CREATE | IN_DELETE | IN_ONLYDIR | IN_DONT_FOLLOW)
 
 char *cgroup_root_find(void)
 {
@@ -43,16 +32,6 @@ char *cgroup_root_find(void)
 			root = strdup(entry->mnt_dir);
 	endmntent(mounts);
 	return root;
-}
-
-char *cgroup_layout_advice(const char *root)
-{
-	_cleanup_free_ char *path = root ? path_join(root, "cgroup.controllers") : NULL;
-	_cleanup_free_ char *mounts = NULL, *controllers = NULL;
-
-	if (file_read("/proc/self/mounts", &mounts) || (path && file_read(path, &controllers)))
-		return NULL;
-	return layout_advice(mounts, root, controllers);
 }
 
 int cgroups_open(struct cgroups *c, const char *root)
@@ -77,19 +56,11 @@ int cgroups_open(struct cgroups *c, const char *root)
 	return 0;
 }
 
-static void cgroup_free(struct cgroup *cgroup)
-{
-	free(cgroup->path);
-	for (int i = 0; i < CGROUP_NR_XATTRS; i++)
-		free(cgroup->xattrs[i]);
-}
-
 void cgroups_close(struct cgroups *c)
 {
 	for (size_t i = 0; i < c->nr; i++)
-		cgroup_free(&c->list[i]);
+		free(c->list[i].path);
 	free(c->list);
-	idmap_free(&c->by_id);
 	free(c->root);
 	if (c->inotify_fd >= 0)
 		close(c->inotify_fd);
@@ -122,21 +93,9 @@ struct scan {
 	struct cgroup *list;
 	size_t nr;
 	size_t room;
-	struct idmap by_id;
 };
 
-/* An attribute without a target's text is as none; one that may not be read is none for us. */
-static char *xattr_read(const char *full, const char *name)
-{
-	char text[XATTR_MAX];
-	ssize_t len = lgetxattr(full, name, text, sizeof(text));
-
-	if (len < 0 && errno == ERANGE)
-		return strdup("(longer than any target)");
-	return len > 0 ? strndup(text, len) : NULL;
-}
-
-static int scan_add(struct scan *s, const char *path, const char *full, uint64_t id)
+static int scan_add(struct scan *s, const char *path, uint64_t id)
 {
 	struct cgroup *list;
 
@@ -147,10 +106,7 @@ static int scan_add(struct scan *s, const char *path, const char *full, uint64_t
 			return -ENOMEM;
 		s->list = list;
 	}
-	list = &s->list[s->nr];
-	*list = (struct cgroup){ .path = strdup(path), .id = id };
-	for (int i = 0; i < CGROUP_NR_XATTRS; i++)
-		list->xattrs[i] = xattr_read(full, xattr_names[i]);
+	s->list[s->nr] = (struct cgroup){ .path = strdup(path), .id = id };
 	return s->list[s->nr++].path ? 0 : -ENOMEM;
 }
 
@@ -160,17 +116,23 @@ static bool is_child(const struct dirent *entry)
 	       strcmp(entry->d_name, "..");
 }
 
-static int scan_dir(struct scan *s, const char *path, int depth);
-
-static int scan_children(struct scan *s, const char *path, const char *full, int depth)
+static int scan_dir(struct scan *s, const char *path, int depth)
 {
+	_cleanup_free_ char *full = path_join(s->c->root, path);
 	struct dirent *entry;
-	int err = 0;
-	DIR *dir = opendir(full);
+	struct stat st;
+	DIR *dir;
+	int err;
 
+	if (!full)
+		return -ENOMEM;
+	/* Watched before it is read: a child made in between is seen by one or the other. */
+	watch(s->c, full);
+	dir = opendir(full);
 	if (!dir)
 		return errno == ENOENT && depth ? 0 : -errno;
-	while (!err && (entry = readdir(dir))) {
+	err = fstat(dirfd(dir), &st) < 0 ? -errno : scan_add(s, path, st.st_ino);
+	while (!err && depth < DEPTH_MAX && (entry = readdir(dir))) {
 		_cleanup_free_ char *child = NULL;
 
 		if (!is_child(entry))
@@ -182,88 +144,33 @@ static int scan_children(struct scan *s, const char *path, const char *full, int
 	return err;
 }
 
-static int scan_dir(struct scan *s, const char *path, int depth)
-{
-	_cleanup_free_ char *full = path_join(s->c->root, path);
-	struct stat st;
-	int err;
-
-	if (!full)
-		return -ENOMEM;
-	/* Watched before it is read: a child made in between is seen by one or the other. */
-	watch(s->c, full);
-	if (lstat(full, &st) < 0)
-		return errno == ENOENT && depth ? 0 : -errno;
-	err = scan_add(s, path, full, st.st_ino);
-	/*
-	 * Two links are its own name and ".", and each child has one more in "..": most cgroups
-	 * have no children, and reading their dozens of files is most of what a scan would cost.
-	 */
-	if (!err && st.st_nlink > 2 && depth < DEPTH_MAX)
-		err = scan_children(s, path, full, depth);
-	return err;
-}
-
 static int compare(const void *a, const void *b)
 {
 	return strcmp(((const struct cgroup *)a)->path, ((const struct cgroup *)b)->path);
 }
 
-static bool same_text(const char *a, const char *b)
-{
-	return a && b ? !strcmp(a, b) : a == b;
-}
-
-/* The new finding of a cgroup that was known: what is known of it goes on. */
-static void carry_over(struct cgroup *fresh, struct cgroup *old)
-{
-	struct cgroup merged = *old;
-
-	merged.path = fresh->path;
-	merged.resolved &= !strcmp(fresh->path, old->path);
-	fresh->path = old->path;
-	for (int i = 0; i < CGROUP_NR_XATTRS; i++) {
-		merged.resolved &= same_text(fresh->xattrs[i], old->xattrs[i]);
-		merged.xattrs[i] = fresh->xattrs[i];
-		fresh->xattrs[i] = old->xattrs[i];
-	}
-	*old = *fresh;		/* its texts alone matter: they are freed */
-	*fresh = merged;
-}
-
-/*
- * Carries over what is known of the cgroups that are still there, and reports the others. By id:
- * another cgroup of the same path is another, and the same with another name is the same.
- */
+/* Carries over what is known of the cgroups that are still there, and reports the others. */
 static void scan_merge(struct scan *s, void (*gone)(struct cgroup *cgroup, void *data), void *data)
 {
 	struct cgroups *c = s->c;
+	size_t n = 0;
 
 	for (size_t i = 0; i < c->nr; i++) {
 		struct cgroup *old = &c->list[i];
-		size_t place = idmap_get(&s->by_id, old->id);
 
-		if (place != IDMAP_NONE)
-			carry_over(&s->list[place], old);
-		else
-			gone(old, data);
-		cgroup_free(old);
+		while (n < s->nr && strcmp(s->list[n].path, old->path) < 0)
+			n++;
+		if (n < s->nr && !strcmp(s->list[n].path, old->path) && s->list[n].id == old->id) {
+			free(s->list[n].path);
+			s->list[n] = *old;
+			continue;
+		}
+		gone(old, data);
+		free(old->path);
 	}
 	free(c->list);
-	idmap_free(&c->by_id);
 	c->list = s->list;
 	c->nr = s->nr;
-	c->by_id = s->by_id;
-}
-
-static int scan_index(struct scan *s)
-{
-	int err = 0;
-
-	qsort(s->list, s->nr, sizeof(*s->list), compare);
-	for (size_t i = 0; !err && i < s->nr; i++)
-		err = idmap_set(&s->by_id, s->list[i].id, i);
-	return err;
 }
 
 int cgroups_scan(struct cgroups *c, void (*gone)(struct cgroup *cgroup, void *data), void *data)
@@ -272,15 +179,13 @@ int cgroups_scan(struct cgroups *c, void (*gone)(struct cgroup *cgroup, void *da
 	int err;
 
 	err = scan_dir(&s, "/", 0);
-	if (!err)
-		err = scan_index(&s);
 	if (err) {
 		for (size_t i = 0; i < s.nr; i++)
-			cgroup_free(&s.list[i]);
+			free(s.list[i].path);
 		free(s.list);
-		idmap_free(&s.by_id);
 		return err;
 	}
+	qsort(s.list, s.nr, sizeof(*s.list), compare);
 	scan_merge(&s, gone, data);
 	return 0;
 }
@@ -294,9 +199,10 @@ struct cgroup *cgroup_by_path(const struct cgroups *c, const char *path)
 
 struct cgroup *cgroup_by_id(const struct cgroups *c, uint64_t id)
 {
-	size_t place = idmap_get(&c->by_id, id);
-
-	return place == IDMAP_NONE ? NULL : &c->list[place];
+	for (size_t i = 0; i < c->nr; i++)
+		if (c->list[i].id == id)
+			return &c->list[i];
+	return NULL;
 }
 
 int cgroup_id_read(const char *root, const char *path, uint64_t *id)

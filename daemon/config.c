@@ -13,16 +13,6 @@
 #define INTERVAL_MIN_NS (100 * NSEC_PER_MSEC)
 #define INTERVAL_MAX_NS (5 * NSEC_PER_SEC)	/* half of MB_HEARTBEAT_STALE_NS */
 
-/*
- * What a cgroup's owner may ask for by default: batches much smaller than this cost the whole
- * machine's throughput and help nobody.
- */
-#define USER_MIN_NS (100 * NSEC_PER_USEC)
-
-/* A cgroup has 150 series or so, and somebody has to store them. */
-#define METRICS_CGROUPS 50
-#define METRICS_CGROUPS_MAX 500
-
 /* The kernel's own limits of a sane value (MIGRATE_BATCH_PAGES_LIMIT, _CHANNELS_LIMIT). */
 #define PAGES_MAX 262144
 #define CHANNELS_MAX 256
@@ -48,11 +38,10 @@ struct parser {
 	unsigned int errors;
 };
 
-const char *const mode_names[] = {
+static const char *const mode_names[] = {
 	[MODE_OBSERVE] = "observe",
 	[MODE_ADVISE] = "advise",
 	[MODE_CONTROL] = "control",
-	NULL,
 };
 
 const char *mode_name(enum mode mode)
@@ -103,20 +92,11 @@ static void set_string(struct parser *p, char **field, const char *value)
 	*field = copy;
 }
 
-/* Remembers where a key was set, for those who ask why. */
-static void set_origin(struct parser *p, char **field)
-{
-	free(*field);
-	*field = str_printf("%s:%u", p->file, p->line);
-	if (!*field)
-		note(p, true, p->line, "out of memory");
-}
-
 /* [Daemon] keys: each sets its field, or reports the value and what is allowed. */
 
 static void set_mode(struct parser *p, const char *key, const char *value)
 {
-	for (size_t i = 0; mode_names[i]; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(mode_names); i++) {
 		if (!strcmp(value, mode_names[i])) {
 			p->config->mode = i;
 			return;
@@ -152,32 +132,6 @@ static void set_cgroup_root(struct parser *p, const char *key, const char *value
 	set_dir(p, &p->config->cgroup_root, key, value);
 }
 
-/* node_exporter takes files of that name only. */
-static void set_metrics_file(struct parser *p, const char *key, const char *value)
-{
-	size_t len = strlen(value);
-
-	if (!strcmp(value, "none")) {
-		free(p->config->metrics_file);
-		p->config->metrics_file = NULL;
-	} else if (value[0] == '/' && len > 6 && !strcmp(value + len - 5, ".prom")) {
-		set_string(p, &p->config->metrics_file, value);
-		set_origin(p, &p->config->metrics_origin);
-	} else {
-		note_value(p, key, value, "an absolute path that ends in .prom, or none");
-	}
-}
-
-static void set_metrics_cgroups(struct parser *p, const char *key, const char *value)
-{
-	uint32_t n;
-
-	if (parse_u32(value, &n) || !n || n > METRICS_CGROUPS_MAX)
-		note_value(p, key, value, "a number of cgroups from 1 to 500");
-	else
-		p->config->metrics_cgroups = n;
-}
-
 static void set_interval(struct parser *p, const char *key, const char *value)
 {
 	uint64_t ns;
@@ -192,32 +146,6 @@ static void set_default_target(struct parser *p, const char *key, const char *va
 {
 	if (target_parse_time(value, &p->config->default_target_ns))
 		note_value(p, key, value, TARGET_TIME_ALLOWED);
-	else
-		set_origin(p, &p->config->default_target_origin);
-}
-
-static void set_user_targets(struct parser *p, const char *key, const char *value)
-{
-	if (!strcmp(value, "yes") || !strcmp(value, "no"))
-		p->config->user_targets = value[0] == 'y';
-	else
-		note_value(p, key, value, "yes or no");
-}
-
-static void set_user_min(struct parser *p, const char *key, const char *value)
-{
-	if (target_parse_time(value, &p->config->user_min_ns))
-		note_value(p, key, value, TARGET_TIME_ALLOWED);
-	else
-		set_origin(p, &p->config->user_min_origin);
-}
-
-static void set_user_max(struct parser *p, const char *key, const char *value)
-{
-	if (target_parse_time(value, &p->config->user_max_ns))
-		note_value(p, key, value, TARGET_TIME_ALLOWED);
-	else
-		set_origin(p, &p->config->user_max_origin);
 }
 
 static void set_max_pages(struct parser *p, const char *key, const char *value)
@@ -229,7 +157,6 @@ static void set_max_pages(struct parser *p, const char *key, const char *value)
 			     "a number of base pages from 1 to 262144, or 0 for the kernel's limit");
 	else
 		p->config->max_pages = n;
-	set_origin(p, &p->config->max_pages_origin);
 }
 
 static void set_max_channels(struct parser *p, const char *key, const char *value)
@@ -241,7 +168,6 @@ static void set_max_channels(struct parser *p, const char *key, const char *valu
 			     "a number of channels from 1 to 256, or 0 for the kernel's limit");
 	else
 		p->config->max_channels = n;
-	set_origin(p, &p->config->max_channels_origin);
 }
 
 /* [Target PATTERN] keys */
@@ -259,12 +185,6 @@ static void set_percentile(struct parser *p, const char *key, const char *value)
 		note_value(p, key, value, TARGET_PCT_ALLOWED);
 }
 
-static void set_signal(struct parser *p, const char *key, const char *value)
-{
-	if (target_parse_signal(value, &p->rule->target.signal))
-		note_value(p, key, value, TARGET_SIGNAL_ALLOWED);
-}
-
 struct key {
 	const char *name;
 	void (*set)(struct parser *p, const char *key, const char *value);
@@ -276,12 +196,7 @@ static const struct key daemon_keys[] = {
 	{ "PolicyDir", set_policy_dir },
 	{ "ControlGroupRoot", set_cgroup_root },
 	{ "Interval", set_interval },
-	{ "MetricsFile", set_metrics_file },
-	{ "MetricsCgroups", set_metrics_cgroups },
 	{ "DefaultTarget", set_default_target },
-	{ "UserTargets", set_user_targets },
-	{ "UserTargetMin", set_user_min },
-	{ "UserTargetMax", set_user_max },
 	{ "MaxPages", set_max_pages },
 	{ "MaxChannels", set_max_channels },
 };
@@ -289,7 +204,6 @@ static const struct key daemon_keys[] = {
 static const struct key target_keys[] = {
 	{ "Target", set_target },
 	{ "Percentile", set_percentile },
-	{ "Signal", set_signal },
 };
 
 static void key_set(struct parser *p, const struct key *keys, size_t nr, const char *name,
@@ -585,31 +499,7 @@ void config_free(struct config *config)
 	free(config->policy);
 	free(config->policy_dir);
 	free(config->cgroup_root);
-	free(config->metrics_file);
-	free(config->metrics_origin);
-	free(config->default_target_origin);
-	free(config->user_min_origin);
-	free(config->user_max_origin);
-	free(config->max_pages_origin);
-	free(config->max_channels_origin);
 	*config = (struct config){ 0 };
-}
-
-/* The two keys may be in two files, in any order. */
-static void check_user_bounds(struct parser *p)
-{
-	const struct config *c = p->config;
-	const char *at = c->user_max_origin;
-	_cleanup_free_ char *message = NULL;
-
-	if (!c->user_max_ns || c->user_max_ns >= c->user_min_ns)
-		return;
-	p->errors++;
-	message = str_printf("%s: UserTargetMax= is below UserTargetMin= (%s); raise it or lower "
-			     "the other", at ? at : CONFIG_NAME,
-			     c->user_min_origin ? c->user_min_origin : "100us by default");
-	if (message)
-		p->report(p->data, true, message);
 }
 
 int config_load(struct config *config, const char *root, config_report_fn report, void *data)
@@ -619,9 +509,6 @@ int config_load(struct config *config, const char *root, config_report_fn report
 		.policy = strdup("policy_target"),
 		.policy_dir = strdup(MIGBATCH_LIBDIR),
 		.interval_ns = NSEC_PER_SEC,
-		.metrics_cgroups = METRICS_CGROUPS,
-		.user_targets = true,
-		.user_min_ns = USER_MIN_NS,
 	};
 	struct parser p = { .config = &fresh, .report = report, .data = data };
 
@@ -631,7 +518,6 @@ int config_load(struct config *config, const char *root, config_report_fn report
 	}
 	parse_main(&p, root);
 	parse_dropins(&p, root);
-	check_user_bounds(&p);
 	if (p.errors) {
 		config_free(&fresh);
 		return -EINVAL;

@@ -19,7 +19,6 @@ enum mode {
 };
 
 const char *mode_name(enum mode mode);
-extern const char *const mode_names[];	/* ended by NULL */
 
 struct target_rule {
 	char *pattern;		/* cgroup path from the cgroup root, may be a glob */
@@ -34,20 +33,9 @@ struct config {
 	char *policy_dir;
 	char *cgroup_root;	/* NULL: where cgroup2 is mounted */
 	uint64_t interval_ns;
-	char *metrics_file;	/* NULL: none is written */
-	char *metrics_origin;
-	uint32_t metrics_cgroups;	/* that have series of their own */
 	uint64_t default_target_ns;
-	char *default_target_origin;	/* "file:line" of the key, NULL when it is not set */
-	bool user_targets;		/* attributes that cgroups' owners write count */
-	uint64_t user_min_ns;		/* what they may ask for at least */
-	uint64_t user_max_ns;		/* and at most, 0: no limit */
-	char *user_min_origin;
-	char *user_max_origin;
 	uint32_t max_pages;
 	uint32_t max_channels;
-	char *max_pages_origin;
-	char *max_channels_origin;
 	struct target_rule *rules;	/* in the order read; a pattern occurs once */
 	size_t nr_rules;
 };

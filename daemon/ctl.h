@@ -51,6 +51,10 @@ void add_string(struct json_object *obj, const char *name, const char *value);
 void add_number(struct json_object *obj, const char *name, int64_t value);
 void add_bool(struct json_object *obj, const char *name, bool value);
 
+/* "-" for none, else in 3 digits or so, as people read times. */
+#define NICE_MAX 24
+char *nice_time(char *buf, uint64_t ns);
+
 /*
  * The answer to a "stats" request, from the daemon or, for root without a daemon, from the pinned
  * maps. @cgroup may be NULL.
@@ -62,8 +66,6 @@ int do_policy(int argc, char **argv);
 int do_target(int argc, char **argv);
 int do_hist(int argc, char **argv);
 int do_top(int argc, char **argv);
-int do_explain(int argc, char **argv);
-int do_metrics(int argc, char **argv);
 int do_check(int argc, char **argv);
 
 #endif /* MIGBATCH_CTL_H */

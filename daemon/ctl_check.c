@@ -94,7 +94,8 @@ static void check_series(struct checks *c, const struct kernel_features *f)
 static void check_mounts(struct checks *c)
 {
 	_cleanup_free_ char *root = cgroup_root_find();
-	_cleanup_free_ char *advice = cgroup_layout_advice(root);
+	_cleanup_free_ char *path = root ? path_join(root, "cgroup.controllers") : NULL;
+	_cleanup_free_ char *controllers = NULL;
 	struct statfs fs;
 
 	if (!statfs("/sys/fs/bpf", &fs) && fs.f_type == BPF_FS_MAGIC)
@@ -105,14 +106,19 @@ static void check_mounts(struct checks *c)
 		      "not mounted on /sys/fs/bpf");
 
 	if (!root) {
-		found(c, "cgroup2", RESULT_MISSING, advice, "not mounted");
+		found(c, "cgroup2", RESULT_MISSING,
+		      "boot with systemd.unified_cgroup_hierarchy=1 (CONFIG_CGROUPS=y)",
+		      "not mounted; cgroup v1 has no targets");
 		return;
 	}
 	found(c, "cgroup2", RESULT_OK, NULL, "%s", root);
-	if (advice)
-		found(c, "memory controller", RESULT_MISSING, advice, "not in %s", root);
-	else
+	if (path && !file_read(path, &controllers) && strstr(controllers, "memory"))
 		found(c, "memory controller", RESULT_OK, NULL, "in cgroup2");
+	else
+		found(c, "memory controller", RESULT_MISSING,
+		      "build the kernel with CONFIG_MEMCG=y, and boot without "
+		      "cgroup_disable=memory or a v1 memory hierarchy: without it no folio has an "
+		      "owner", "not in %s", path ? path : "cgroup2");
 }
 
 /* Entries of a directory of sysfs whose names begin with @prefix; -1 when it does not exist. */

@@ -13,6 +13,12 @@ static const char *const attributes[] = {
 	"reasons",
 };
 
+static const char *const counters[] = {
+	"batches", "pages_dma", "pages_cpu", "fallback_provider", "fallback_busy",
+	"fallback_folio", "fallback_nomem", "fallback_map", "fallback_prep", "fallback_error",
+	"fallback_timeout", "clamped", "ejected",
+};
+
 static struct json_object *read_attributes(void)
 {
 	struct json_object *obj = json_object_new_object();
@@ -32,9 +38,12 @@ static struct json_object *read_counters(void)
 	struct json_object *obj = json_object_new_object();
 	uint64_t value;
 
-	for (size_t i = 0; kernel_counters[i]; i++)
-		if (!kernel_counter_read(kernel_counters[i], &value))
-			add_number(obj, kernel_counters[i], value);
+	for (size_t i = 0; i < ARRAY_SIZE(counters); i++) {
+		_cleanup_free_ char *path = path_join(KERNEL_SYSFS "/counters", counters[i]);
+
+		if (path && !file_read_u64(path, &value))
+			add_number(obj, counters[i], value);
+	}
 	return obj;
 }
 
@@ -191,7 +200,6 @@ static void print_daemon(struct json_object *d)
 	printf("  cgroups: %lld, with a target of their own %lld, missing it %lld\n",
 	       (long long)get_number(d, "cgroups"), (long long)get_number(d, "targets"),
 	       (long long)get_number(d, "missing"));
-	print_text(d, "cgroup_advice", "  TARGETS HAVE NO EFFECT: ");
 	print_text(d, "kernel_advice", "  OBSERVING ONLY: ");
 	print_text(d, "config_error", "  last reload refused, the old configuration is kept: ");
 }

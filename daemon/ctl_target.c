@@ -19,7 +19,7 @@ static void print_row(struct json_object *t)
 
 	if (scale)
 		snprintf(aim, sizeof(aim), "%.1f%%", scale / 10.0);
-	printf("%-32s %-36s %-8s %s%s%s%s\n", path ? path : "(gone)", get_string(t, "text"), aim,
+	printf("%-32s %-24s %-8s %s%s%s%s\n", path ? path : "(gone)", get_string(t, "text"), aim,
 	       get_string(t, "source"), origin ? " " : "", origin ? origin : "",
 	       get_bool(t, "present") ? "" : " (no such cgroup now)");
 }
@@ -31,7 +31,7 @@ static void print_list(struct json_object *obj)
 	uint64_t ns = fallback ? json_object_get_int64(fallback) : 0;
 	char time[TIME_TEXT_MAX];
 
-	printf("%-32s %-36s %-8s %s\n", "CGROUP", "TARGET", "AIM", "FROM");
+	printf("%-32s %-24s %-8s %s\n", "CGROUP", "TARGET", "AIM", "FROM");
 	for (size_t i = 0; i < json_object_array_length(list); i++)
 		print_row(json_object_array_get_idx(list, i));
 	if (fallback)
@@ -58,18 +58,13 @@ static int read_target(const void *key, void *data)
 	if (bpf_map_lookup_elem(r->fd, key, &t))
 		return 0;
 	c = cgroup_by_id(r->cgroups, id);
-	target = (struct target){
-		.ns = t.target_ns,
-		.pct_milli = t.pct_milli ? t.pct_milli : TARGET_PCT_DEFAULT,
-		.signal = t.signal,
-	};
+	target = (struct target){ t.target_ns, t.pct_milli ? t.pct_milli : TARGET_PCT_DEFAULT };
 	obj = json_object_new_object();
 	add_string(obj, "path", c ? c->path : NULL);
 	add_number(obj, "id", id);
 	add_string(obj, "text", target_format(text, &target));
 	add_number(obj, "target_ns", t.target_ns);
 	add_number(obj, "pct_milli", target.pct_milli);
-	add_string(obj, "signal", target_signal_name(target.signal));
 	add_number(obj, "scale_milli", t.scale_milli);
 	add_string(obj, "source", "map");
 	add_bool(obj, "present", c);
@@ -152,8 +147,7 @@ static int print_answer(int ret, struct json_object *answer)
 /* "500us" and "500us pct=99" are what people type first; take them as well. */
 static char *join_target(int argc, char **argv)
 {
-	bool bare = strncmp(argv[0], "target=", 7) && strncmp(argv[0], "pct=", 4) &&
-		    strncmp(argv[0], "signal=", 7);
+	bool bare = strncmp(argv[0], "target=", 7) && strncmp(argv[0], "pct=", 4);
 	char *text = str_printf("%s%s", bare ? "target=" : "", argv[0]), *longer;
 
 	for (int i = 1; text && i < argc; i++) {

@@ -2,10 +2,8 @@
 /* migbatchctl top: each cgroup's delay against its target, live. */
 #include <errno.h>
 #include <getopt.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
 
 #include "ctl.h"
@@ -45,22 +43,20 @@ static struct json_object *row_json(const struct change *row)
 	add_number(obj, "id", r->id);
 	add_number(obj, "target_ns", r->target_ns);
 	add_number(obj, "pct_milli", r->pct_milli);
-	add_string(obj, "signal", r->signal);
 	add_number(obj, "batches", row->batches);
-	add_number(obj, "p50_ns", hist_quantile(&row->delay, 50000));
-	add_number(obj, "p99_ns", hist_quantile(&row->delay, 99000));
+	add_number(obj, "p50_ns", hist_quantile(&row->first, 50000));
+	add_number(obj, "p99_ns", hist_quantile(&row->first, 99000));
 	add_number(obj, "batch_pages", r->batch_pages);
 	add_number(obj, "channels", r->channels);
-	add_number(obj, "depth", r->depth);
 	json_object_object_add(obj, "gb_per_s", json_object_new_double(row->gb_per_s));
 	json_object_object_add(obj, "dma_share", json_object_new_double(row->dma_share));
 	add_string(obj, "verdict", verdict_name(row->verdict));
 	if (row->advice)
 		add_number(obj, "advice_pages", row->advice);
 	add_number(obj, "all_batches", r->batches);
-	add_number(obj, "all_p50_ns", hist_quantile(&r->delay, 50000));
-	add_number(obj, "all_p99_ns", hist_quantile(&r->delay, 99000));
-	add_number(obj, "all_max_ns", r->delay.max_ns);
+	add_number(obj, "all_p50_ns", hist_quantile(&r->first, 50000));
+	add_number(obj, "all_p99_ns", hist_quantile(&r->first, 99000));
+	add_number(obj, "all_max_ns", r->first.max_ns);
 	if (r->decided) {
 		add_number(obj, "misses", row->misses);
 		add_number(obj, "all_samples", r->samples);
@@ -72,79 +68,38 @@ static struct json_object *row_json(const struct change *row)
 
 #define PATH_WIDTH 26
 
-/* Lines of the table, cut to what fits where the screen is redrawn. */
-struct screen {
-	bool live;		/* a terminal that is redrawn in place */
-	unsigned int rows;
-	unsigned int columns;
-};
-
-static void screen_read(struct screen *s, bool plain)
+static void print_header(void)
 {
-	struct winsize size;
-
-	*s = (struct screen){ .live = !plain && isatty(STDOUT_FILENO) };
-	if (!s->live)
-		return;
-	s->rows = 24;
-	s->columns = 80;
-	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_row && size.ws_col) {
-		s->rows = size.ws_row;
-		s->columns = size.ws_col;
-	}
+	printf("%-*s %8s %8s %8s %8s %8s %7s %3s %6s %8s %6s  %-9s %s\n", PATH_WIDTH, "CGROUP",
+	       "TARGET", "P50", "P99", "P50-ALL", "P99-ALL", "BATCH", "CH", "GB/S", "BATCHES",
+	       "MISSED", "VERDICT", "OVERALL");
 }
 
-static void __attribute__((format(printf, 2, 3)))
-print_line(const struct screen *s, const char *fmt, ...)
-{
-	_cleanup_free_ char *text = NULL;
-	va_list ap;
-	int len;
-
-	va_start(ap, fmt);
-	len = vasprintf(&text, fmt, ap);
-	va_end(ap);
-	if (len < 0)
-		return;
-	if (!s->live)
-		puts(text);
-	else	/* what was there before is wiped behind the text, so that nothing flickers */
-		printf("%.*s\033[K\n", (int)s->columns, text);
-}
-
-static void print_header(const struct screen *s)
-{
-	print_line(s, "%-*s %8s %-8s %8s %8s %8s %8s %7s %5s %3s %6s %8s %6s  %-9s %s", PATH_WIDTH,
-		   "CGROUP", "TARGET", "OF", "P50", "P99", "P50-ALL", "P99-ALL", "BATCH", "DEPTH",
-		   "CH", "GB/S", "BATCHES", "MISSED", "VERDICT", "OVERALL");
-}
-
-static void print_row(const struct screen *s, const struct change *row)
+static void print_row(const struct change *row)
 {
 	char target[NICE_MAX], p50[NICE_MAX], p99[NICE_MAX], all50[NICE_MAX], all99[NICE_MAX];
 	const struct reading *r = row->now;
-	char misses[24] = "-", advice[64] = "";
+	char misses[24] = "-";
 	const char *path = r->path ? r->path : "(gone)";
 	size_t len = strlen(path);
 
 	if (r->decided)
 		snprintf(misses, sizeof(misses), "%llu", (unsigned long long)row->misses);
-	if (row->advice)
-		snprintf(advice, sizeof(advice), "  (a batch of %llu pages would fit)",
-			 (unsigned long long)row->advice);
 	/* The end of a path says more than its beginning. */
 	if (len > PATH_WIDTH)
 		path += len - PATH_WIDTH;
-	print_line(s, "%-*s %8s %-8s %8s %8s %8s %8s %7llu %5llu %3llu %6.2f %8llu %6s  %-9s %s%s",
-		   PATH_WIDTH, path, nice_time(target, r->target_ns), r->signal,
-		   nice_time(p50, hist_quantile(&row->delay, 50000)),
-		   nice_time(p99, hist_quantile(&row->delay, 99000)),
-		   nice_time(all50, hist_quantile(&r->delay, 50000)),
-		   nice_time(all99, hist_quantile(&r->delay, 99000)),
-		   (unsigned long long)r->batch_pages, (unsigned long long)r->depth,
-		   (unsigned long long)r->channels, row->gb_per_s,
-		   (unsigned long long)row->batches, misses, verdict_name(row->verdict),
-		   verdict_name(row->overall), advice);
+	printf("%-*s %8s %8s %8s %8s %8s %7llu %3llu %6.2f %8llu %6s  %-9s %s", PATH_WIDTH, path,
+	       nice_time(target, r->target_ns),
+	       nice_time(p50, hist_quantile(&row->first, 50000)),
+	       nice_time(p99, hist_quantile(&row->first, 99000)),
+	       nice_time(all50, hist_quantile(&r->first, 50000)),
+	       nice_time(all99, hist_quantile(&r->first, 99000)),
+	       (unsigned long long)r->batch_pages, (unsigned long long)r->channels,
+	       row->gb_per_s, (unsigned long long)row->batches, misses,
+	       verdict_name(row->verdict), verdict_name(row->overall));
+	if (row->advice)
+		printf("  (a batch of %llu pages would fit)", (unsigned long long)row->advice);
+	putchar('\n');
 }
 
 struct options {
@@ -153,41 +108,23 @@ struct options {
 	bool plain;
 };
 
-/* Set by a signal: the cursor has to come back before the end. */
-static volatile sig_atomic_t ended;
-
-static void on_signal(int signal)
-{
-	(void)signal;
-	ended = 1;
-}
-
 static void print_table(const struct readings *now, const struct readings *before,
 			const struct options *o, bool first)
 {
-	size_t shown = now->nr;
-	struct screen s;
+	bool clear = !o->plain && isatty(STDOUT_FILENO);
 	struct change row;
 
-	screen_read(&s, o->plain);
-	/* Above and below the rows there is one line each. */
-	if (s.live && shown + 2 > s.rows)
-		shown = s.rows > 3 ? s.rows - 3 : 0;
-	if (s.live)
-		fputs("\033[H", stdout);
-	if (s.live || first)
-		print_header(&s);
-	for (size_t i = 0; i < shown; i++) {
+	if (clear)
+		fputs("\033[H\033[J", stdout);
+	if (clear || first)
+		print_header();
+	for (size_t i = 0; i < now->nr; i++) {
 		change_between(&row, &now->list[i], reading_find(before, now->list[i].id),
-			       now->when_ns - before->when_ns);
-		print_row(&s, &row);
+			 now->when_ns - before->when_ns);
+		print_row(&row);
 	}
-	if (shown < now->nr)
-		print_line(&s, "(%zu cgroups more)", now->nr - shown);
 	if (!now->nr)
-		print_line(&s, "(no batch of page migration was seen yet)");
-	if (s.live)
-		fputs("\033[J", stdout);
+		puts("(no batch of page migration was seen yet)");
 	fflush(stdout);
 }
 
@@ -212,17 +149,8 @@ static void pause_ns(uint64_t ns)
 {
 	struct timespec ts = { ns / NSEC_PER_SEC, ns % NSEC_PER_SEC };
 
-	while (nanosleep(&ts, &ts) < 0 && errno == EINTR && !ended)
+	while (nanosleep(&ts, &ts) < 0 && errno == EINTR)
 		;
-}
-
-/* The cursor is hidden while the screen is redrawn: it would jump about. */
-static void cursor(const struct options *o, bool show)
-{
-	if (ctl_json || o->plain || !isatty(STDOUT_FILENO))
-		return;
-	fputs(show ? "\033[?25h" : "\033[2J\033[?25l", stdout);
-	fflush(stdout);
 }
 
 static int run(const struct options *o)
@@ -231,15 +159,8 @@ static int run(const struct options *o)
 	_cleanup_free_ char *mode = NULL;
 	int ret = read_once(&before, &mode);
 
-	if (ret)
-		return ret;
-	signal(SIGINT, on_signal);
-	signal(SIGTERM, on_signal);
-	cursor(o, false);
-	for (uint32_t i = 0; !o->count || i < o->count; i++) {
+	for (uint32_t i = 0; !ret && (!o->count || i < o->count); i++) {
 		pause_ns(o->interval_ns);
-		if (ended)
-			break;
 		ret = read_once(&now, &mode);
 		if (ret)
 			break;
@@ -251,7 +172,6 @@ static int run(const struct options *o)
 		before = now;
 		now = (struct readings){ 0 };
 	}
-	cursor(o, true);
 	readings_free(&before);
 	return ret;
 }

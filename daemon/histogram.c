@@ -85,21 +85,6 @@ int hist_meets(const struct mb_hist *h, uint32_t milli, uint64_t ns)
 	return slot_low(slot) > ns ? 0 : -1;
 }
 
-uint64_t hist_over(const struct mb_hist *h, uint64_t ns)
-{
-	uint64_t over = 0;
-
-	for (int i = 0; i < MB_HIST_SLOTS; i++) {
-		uint64_t low = slot_low(i), high = slot_high(h, i);
-
-		if (ns < low)
-			over += h->slots[i];
-		else if (ns < high)
-			over += (double)h->slots[i] * (high - ns) / (high - low) + 0.5;
-	}
-	return over;
-}
-
 uint64_t batch_advice(uint64_t pages, uint64_t ns, uint64_t target_ns)
 {
 	uint64_t advice = 1;

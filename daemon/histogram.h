@@ -29,12 +29,6 @@ uint64_t hist_quantile(const struct mb_hist *h, uint32_t milli);
 int hist_meets(const struct mb_hist *h, uint32_t milli, uint64_t ns);
 
 /*
- * How many of the values are over @ns. Exact where @ns is a bound of a slot; within a slot values
- * are taken as evenly spread.
- */
-uint64_t hist_over(const struct mb_hist *h, uint64_t ns);
-
-/*
  * The batch that would have met @target_ns, when one of @pages had @ns at the wanted percentile:
  * the delay grows with the batch, so in proportion; at least 1, in steps that say no more than is
  * known (a power of two).

@@ -15,29 +15,15 @@
 
 #define CLIENTS_MAX 32
 
-/* Of these, the places that nobody but root gets, and those that one other user gets. */
-#define CLIENTS_ROOT 8
-#define CLIENTS_USER 8
-
-/*
- * A client holds one of the places. It may be idle for so long, but neither take longer for one
- * request to arrive nor for one answer to be taken, however slowly it goes on.
- */
+/* A client that neither asks nor reads for so long has hung, and holds one of the places. */
 #define IDLE_USEC (30 * 1000000ULL)
-
-/* Requests of one client in a row, before others have their turn. */
-#define REQUESTS_IN_A_ROW 4
-
-/* Of objects in a request: it has but names and texts. */
-#define NESTING_MAX 4
 
 struct client {
 	struct ipc_server *server;
 	sd_event_source *io;
 	sd_event_source *timer;
-	sd_event_source *more;	/* requests that are complete wait for their turn */
 	int fd;
-	uid_t uid;
+	bool root;
 	char in[IPC_REQUEST_MAX];
 	size_t in_len;
 	char *out;
@@ -62,7 +48,6 @@ static void client_free(struct client *c)
 			c->server->clients[i] = NULL;
 	sd_event_source_disable_unref(c->io);
 	sd_event_source_disable_unref(c->timer);
-	sd_event_source_disable_unref(c->more);
 	close(c->fd);
 	free(c->out);
 	free(c);
@@ -85,9 +70,8 @@ static int client_flush(struct client *c)
 		if (n < 0)
 			return -errno;
 		c->out_sent += n;
-	}
-	if (c->out)
 		client_touch(c);
+	}
 	free(c->out);
 	c->out = NULL;
 	c->out_len = c->out_sent = 0;
@@ -103,32 +87,9 @@ static struct json_object *error_answer(const char *why)
 	return answer;
 }
 
-/*
- * One whole JSON text and nothing behind it: json_tokener_parse() takes a beginning for the whole.
- * NULL for anything else, also for what nests too deeply.
- */
-static struct json_object *parse_strictly(const char *line, size_t len)
+static struct json_object *answer_to(struct client *c, const char *line)
 {
-	struct json_tokener *tok = json_tokener_new_ex(NESTING_MAX);
-	struct json_object *request;
-
-	if (!tok)
-		return NULL;
-	json_tokener_set_flags(tok, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
-	/* With the NUL behind it, which ends a text that could go on. */
-	request = json_tokener_parse_ex(tok, line, len + 1);
-	if (json_tokener_get_error(tok) != json_tokener_success ||
-	    json_tokener_get_parse_end(tok) < len) {
-		json_object_put(request);
-		request = NULL;
-	}
-	json_tokener_free(tok);
-	return request;
-}
-
-static struct json_object *answer_to(struct client *c, const char *line, size_t len)
-{
-	struct json_object *request = parse_strictly(line, len), *answer;
+	struct json_object *request = json_tokener_parse(line), *answer;
 	char why[512] = "";
 	int err;
 
@@ -138,7 +99,7 @@ static struct json_object *answer_to(struct client *c, const char *line, size_t 
 	}
 	answer = json_object_new_object();
 	json_object_object_add(answer, "ok", json_object_new_boolean(true));
-	err = c->server->handler(c->server->data, request, c->uid == 0, answer, why);
+	err = c->server->handler(c->server->data, request, c->root, answer, why);
 	json_object_put(request);
 	if (!err)
 		return answer;
@@ -146,9 +107,9 @@ static struct json_object *answer_to(struct client *c, const char *line, size_t 
 	return error_answer(*why ? why : strerror(-err));
 }
 
-static int client_answer(struct client *c, const char *line, size_t len)
+static int client_answer(struct client *c, const char *line)
 {
-	struct json_object *answer = answer_to(c, line, len);
+	struct json_object *answer = answer_to(c, line);
 	const char *text = json_object_to_json_string_ext(answer, JSON_C_TO_STRING_PLAIN);
 
 	if (strlen(text) > IPC_ANSWER_MAX) {
@@ -164,50 +125,37 @@ static int client_answer(struct client *c, const char *line, size_t len)
 	return client_flush(c);
 }
 
-static bool request_waits(const struct client *c)
-{
-	return memchr(c->in, '\n', c->in_len) != NULL;
-}
-
 /* Answers the requests that are complete, one at a time: the next waits until one is sent. */
 static int client_work(struct client *c)
 {
-	char line[IPC_REQUEST_MAX];
-	int nr = 0, err;
 	char *end;
+	int err;
 
-	while (!c->out && nr++ < REQUESTS_IN_A_ROW &&
-	       (end = memchr(c->in, '\n', c->in_len))) {
-		size_t len = end - c->in;
+	while (!c->out && (end = memchr(c->in, '\n', c->in_len))) {
+		size_t len = end - c->in + 1;
+		char line[IPC_REQUEST_MAX];
 
-		memcpy(line, c->in, len);
-		line[len] = 0;
-		c->in_len -= len + 1;
-		memmove(c->in, end + 1, c->in_len);
-		err = client_answer(c, line, len);
+		memcpy(line, c->in, len - 1);
+		line[len - 1] = 0;
+		memmove(c->in, c->in + len, c->in_len - len);
+		c->in_len -= len;
+		err = client_answer(c, line);
 		if (err < 0)
 			return err;
 	}
-	if (c->in_len == sizeof(c->in) && !request_waits(c))
-		return -EMSGSIZE;
-	/* What is left over is gone on with when all others had their turn. */
-	return sd_event_source_set_enabled(c->more, !c->out && request_waits(c) ?
-					   SD_EVENT_ON : SD_EVENT_OFF);
+	return c->in_len == sizeof(c->in) && !c->out ? -EMSGSIZE : 0;
 }
 
 static int client_read(struct client *c)
 {
-	ssize_t n;
+	ssize_t n = recv(c->fd, c->in + c->in_len, sizeof(c->in) - c->in_len, MSG_DONTWAIT);
 
-	/* Full of requests that wait: the socket may fill up as well. */
-	if (c->in_len == sizeof(c->in))
-		return 0;
-	n = recv(c->fd, c->in + c->in_len, sizeof(c->in) - c->in_len, MSG_DONTWAIT);
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
 	if (!n)
 		return -ECONNRESET;
 	c->in_len += n;
+	client_touch(c);
 	return 0;
 }
 
@@ -231,17 +179,6 @@ static int on_client(sd_event_source *source, int fd, uint32_t events, void *dat
 	return 0;
 }
 
-/* Runs when nothing of a higher priority, which is all else, is due. */
-static int on_more(sd_event_source *source, void *data)
-{
-	struct client *c = data;
-
-	(void)source;
-	if (client_work(c) < 0)
-		client_free(c);
-	return 0;
-}
-
 static int on_idle(sd_event_source *source, uint64_t usec, void *data)
 {
 	(void)source;
@@ -250,27 +187,11 @@ static int on_idle(sd_event_source *source, uint64_t usec, void *data)
 	return 0;
 }
 
-/* A place for one more client of that user, or -1. */
-static int place_for(const struct ipc_server *s, uid_t uid)
-{
-	int free_places = 0, same = 0, place = -1;
-
-	for (int i = 0; i < CLIENTS_MAX; i++) {
-		if (s->clients[i]) {
-			same += s->clients[i]->uid == uid;
-			continue;
-		}
-		free_places++;
-		place = i;
-	}
-	if (uid && (free_places <= CLIENTS_ROOT || same >= CLIENTS_USER))
-		return -1;
-	return place;
-}
-
-static int client_new(struct ipc_server *s, int fd, uid_t uid, int place)
+static int client_new(struct ipc_server *s, int fd, size_t place)
 {
 	struct client *c = calloc(1, sizeof(*c));
+	struct ucred cred = { .uid = (uid_t)-1 };
+	socklen_t len = sizeof(cred);
 	int err;
 
 	if (!c) {
@@ -279,20 +200,20 @@ static int client_new(struct ipc_server *s, int fd, uid_t uid, int place)
 	}
 	c->server = s;
 	c->fd = fd;
-	c->uid = uid;
 	s->clients[place] = c;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0) {
+		err = -errno;
+		goto fail;
+	}
+	c->root = cred.uid == 0;
 	err = sd_event_add_io(s->event, &c->io, fd, EPOLLIN, on_client, c);
 	if (err >= 0)
 		err = sd_event_add_time_relative(s->event, &c->timer, CLOCK_MONOTONIC, IDLE_USEC,
 						 0, on_idle, c);
 	if (err >= 0)
-		err = sd_event_add_defer(s->event, &c->more, on_more, c);
-	if (err >= 0)
-		err = sd_event_source_set_priority(c->more, SD_EVENT_PRIORITY_IDLE);
-	if (err >= 0)
-		err = sd_event_source_set_enabled(c->more, SD_EVENT_OFF);
-	if (err < 0)
-		client_free(c);
+		return 0;
+fail:
+	client_free(c);
 	return err;
 }
 
@@ -300,20 +221,18 @@ static int on_connect(sd_event_source *source, int fd, uint32_t events, void *da
 {
 	struct ipc_server *s = data;
 	int client = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	struct ucred cred;
-	socklen_t len = sizeof(cred);
-	int place;
 
 	(void)source;
 	(void)events;
 	if (client < 0)
 		return 0;
-	place = getsockopt(client, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0 ? -1 :
-		place_for(s, cred.uid);
-	if (place < 0)
-		close(client);
-	else
-		client_new(s, client, cred.uid, place);
+	for (size_t i = 0; i < CLIENTS_MAX; i++) {
+		if (s->clients[i])
+			continue;
+		client_new(s, client, i);
+		return 0;
+	}
+	close(client);
 	return 0;
 }
 

@@ -81,19 +81,6 @@ int kernel_policy_read(char *name)
 	return 0;
 }
 
-const char *const kernel_counters[] = {
-	"batches", "pages_dma", "pages_cpu", "fallback_provider", "fallback_busy",
-	"fallback_folio", "fallback_nomem", "fallback_map", "fallback_prep", "fallback_error",
-	"fallback_timeout", "clamped", "ejected", NULL,
-};
-
-int kernel_counter_read(const char *name, uint64_t *value)
-{
-	_cleanup_free_ char *path = path_join(KERNEL_SYSFS "/counters", name);
-
-	return path ? file_read_u64(path, value) : -ENOMEM;
-}
-
 static char *link_pin(uint32_t id)
 {
 	struct bpf_link_info info;

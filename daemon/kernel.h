@@ -34,11 +34,6 @@ const char *kernel_features_advice(const struct kernel_features *features);
 #define KERNEL_POLICY_MAX 64
 int kernel_policy_read(char *name);
 
-/* Files of KERNEL_SYSFS/counters, ended by NULL. A kernel may lack some. */
-extern const char *const kernel_counters[];
-#define KERNEL_COUNTERS_MAX 32
-int kernel_counter_read(const char *name, uint64_t *value);
-
 /* A policy's link, as the kernel lists it. */
 struct kernel_link {
 	uint32_t id;

@@ -24,39 +24,15 @@ void log_open(bool debug)
 		     !fstat(STDERR_FILENO, &st) && st.st_dev == dev && st.st_ino == ino;
 }
 
-/* The texts of a line, malloc'd. Returns how many. */
-static size_t make_texts(char **texts, int priority, const struct log_fields *f, const char *text)
+static void log_send(int priority, const char *event, const char *cgroup, const char *policy,
+		     const char *fmt, va_list ap)
 {
-	const struct {
-		const char *name;
-		const char *value;
-	} fields[] = {
-		{ "MIGBATCH_EVENT", f->event }, { "MIGBATCH_CGROUP", f->cgroup },
-		{ "MIGBATCH_POLICY", f->policy }, { "MIGBATCH_TARGET", f->target },
-		{ "MIGBATCH_SOURCE", f->source },
-	};
-	size_t n = 0;
-
-	texts[n++] = str_printf("PRIORITY=%d", priority);
-	texts[n++] = str_printf("MESSAGE=%s", text);
-	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
-		if (fields[i].value)
-			texts[n++] = str_printf("%s=%s", fields[i].name, fields[i].value);
-	if (f->counted) {
-		texts[n++] = str_printf("MIGBATCH_SAMPLES=%llu", (unsigned long long)f->samples);
-		texts[n++] = str_printf("MIGBATCH_MISSES=%llu", (unsigned long long)f->misses);
-	}
-	return n;
-}
-
-#define TEXTS_MAX 9	/* of make_texts() */
-
-static void log_send(int priority, const struct log_fields *fields, const char *fmt, va_list ap)
-{
-	struct iovec iov[TEXTS_MAX];
-	char *texts[TEXTS_MAX];
+	const char *const names[] = { "MIGBATCH_EVENT", "MIGBATCH_CGROUP", "MIGBATCH_POLICY" };
+	const char *const values[] = { event, cgroup, policy };
+	char *texts[ARRAY_SIZE(names) + 2] = { 0 };
+	struct iovec iov[ARRAY_SIZE(texts)];
 	_cleanup_free_ char *text = NULL;
-	size_t n;
+	size_t n = 0;
 
 	if (priority > max_priority || vasprintf(&text, fmt, ap) < 0)
 		return;
@@ -65,7 +41,11 @@ static void log_send(int priority, const struct log_fields *fields, const char *
 		return;
 	}
 
-	n = make_texts(texts, priority, fields, text);
+	texts[n++] = str_printf("PRIORITY=%d", priority);
+	texts[n++] = str_printf("MESSAGE=%s", text);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (values[i])
+			texts[n++] = str_printf("%s=%s", names[i], values[i]);
 	for (size_t i = 0; i < n; i++)
 		iov[i] = (struct iovec){ texts[i], texts[i] ? strlen(texts[i]) : 0 };
 	if (sd_journal_sendv(iov, n) < 0)
@@ -76,30 +56,19 @@ static void log_send(int priority, const struct log_fields *fields, const char *
 
 void log_line(int priority, const char *fmt, ...)
 {
-	const struct log_fields none = { 0 };
 	va_list ap;
 
 	va_start(ap, fmt);
-	log_send(priority, &none, fmt, ap);
+	log_send(priority, NULL, NULL, NULL, fmt, ap);
 	va_end(ap);
 }
 
 void log_event(int priority, const char *event, const char *cgroup, const char *policy,
 	       const char *fmt, ...)
 {
-	const struct log_fields fields = { .event = event, .cgroup = cgroup, .policy = policy };
 	va_list ap;
 
 	va_start(ap, fmt);
-	log_send(priority, &fields, fmt, ap);
-	va_end(ap);
-}
-
-void log_fields(int priority, const struct log_fields *fields, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	log_send(priority, fields, fmt, ap);
+	log_send(priority, event, cgroup, policy, fmt, ap);
 	va_end(ap);
 }

@@ -7,7 +7,6 @@
 #define MIGBATCH_LOG_H
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <syslog.h>
 
 /* Asks once where stderr goes; @debug lets LOG_DEBUG through. */
@@ -21,20 +20,5 @@ void log_line(int priority, const char *fmt, ...) __attribute__((format(printf, 
  */
 void log_event(int priority, const char *event, const char *cgroup, const char *policy,
 	       const char *fmt, ...) __attribute__((format(printf, 5, 6)));
-
-/* The same with more to find it by; what is NULL or not counted is left out. */
-struct log_fields {
-	const char *event;	/* MIGBATCH_EVENT= */
-	const char *cgroup;	/* MIGBATCH_CGROUP= */
-	const char *policy;	/* MIGBATCH_POLICY= */
-	const char *target;	/* MIGBATCH_TARGET=, a target's text */
-	const char *source;	/* MIGBATCH_SOURCE=, who or what file and line said so */
-	bool counted;
-	uint64_t samples;	/* MIGBATCH_SAMPLES= */
-	uint64_t misses;	/* MIGBATCH_MISSES= */
-};
-
-void log_fields(int priority, const struct log_fields *fields, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
 
 #endif /* MIGBATCH_LOG_H */

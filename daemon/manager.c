@@ -18,11 +18,10 @@
 
 /* inotify events come in swarms when a service starts; one scan serves them all. */
 #define SCAN_DELAY_NS (20 * NSEC_PER_MSEC)
-/* In a huge or busy tree scanning must not become our main occupation: 4 % of a processor. */
-#define SCAN_SHARE 25
-/* What inotify did not tell is found so late at most: where it is out of watches, and elsewhere. */
-#define SCAN_BLIND_NS (10 * NSEC_PER_SEC)
-#define SCAN_EVERY_NS (120 * NSEC_PER_SEC)
+/* In a huge or busy tree scanning must not become our main occupation. */
+#define SCAN_SHARE 10
+/* What inotify did not tell (no watches left) is found so late at most. */
+#define SCAN_EVERY_NS (10 * NSEC_PER_SEC)
 
 static void report(void *data, bool error, const char *message)
 {
@@ -92,36 +91,17 @@ int manager_policy_apply(struct manager *m)
 	return err;
 }
 
-/* Attributes trusted.* are shown to CAP_SYS_ADMIN alone: it is in effect while the tree is read. */
-static void trust(const struct manager *m, bool on)
-{
-	if (!m->may_trust)
-		return;
-	capng_update(on ? CAPNG_ADD : CAPNG_DROP, CAPNG_EFFECTIVE, CAP_SYS_ADMIN);
-	capng_apply(CAPNG_SELECT_CAPS);
-}
-
-int manager_scan(struct manager *m)
-{
-	int err;
-
-	trust(m, true);
-	err = cgroups_scan(&m->cgroups, targets_gone, m);
-	trust(m, false);
-	return err;
-}
-
 static void scan_now(struct manager *m)
 {
 	uint64_t start = now_ns();
 	int err;
 
 	cgroups_drain(&m->cgroups);
-	err = manager_scan(m);
+	err = cgroups_scan(&m->cgroups, targets_gone, m);
 	if (err)
 		log_line(LOG_ERR, "the cgroup tree cannot be read: %s", strerror(-err));
 	else
-		targets_resolve(m, false);
+		targets_resolve(m);
 	m->scanned_ns = now_ns();
 	m->scan_cost_ns = m->scanned_ns - start;
 }
@@ -162,20 +142,13 @@ static int on_inotify(sd_event_source *source, int fd, uint32_t events, void *da
 	return 0;
 }
 
-static bool scan_is_due(const struct manager *m)
-{
-	uint64_t every = m->cgroups.watch_failed ? SCAN_BLIND_NS : SCAN_EVERY_NS;
-
-	return now_ns() - m->scanned_ns > max_u64(every, SCAN_SHARE * m->scan_cost_ns);
-}
-
 /* The control loop. The watchdog is fed here and nowhere else, so that it guards this loop. */
 static int on_round(sd_event_source *source, uint64_t usec, void *data)
 {
 	struct manager *m = data;
 
 	(void)usec;
-	if (scan_is_due(m))
+	if (now_ns() - m->scanned_ns > SCAN_EVERY_NS)
 		scan_now(m);
 	/* A foreign policy that went away leaves the place to ours. */
 	if (policy_check(&m->policy) && m->policy.state == POLICY_OFF)
@@ -183,8 +156,6 @@ static int on_round(sd_event_source *source, uint64_t usec, void *data)
 	targets_round(m);
 	manager_advise(m);
 	manager_sweep(m);
-	manager_metrics_round(m);
-	journal_round(m);
 	manager_notify(m);
 	sd_notify(0, "WATCHDOG=1");
 	sd_event_source_set_time_relative(source, m->config.interval_ns / NSEC_PER_USEC);
@@ -212,14 +183,8 @@ static void reload(struct manager *m)
 			  "the new configuration is refused, the old one stays in force as a whole");
 		return;
 	}
-	/* A file that is not written any more would be read for ever. */
-	if (old.metrics_file && (!m->config.metrics_file ||
-				 strcmp(old.metrics_file, m->config.metrics_file)))
-		unlink(old.metrics_file);
-	m->metrics_failed = false;
-	m->metrics_ns = 0;
 	config_free(&old);
-	targets_resolve(m, true);
+	targets_resolve(m);
 	/* Somebody who reloads after the kernel let a policy go wants another try. */
 	if (m->policy.state != POLICY_ATTACHED)
 		policy_detach(&m->policy);
@@ -297,15 +262,11 @@ static int take_lock(struct manager *m)
 /*
  * After the socket was given to its group, loading and attaching BPF programs is all that is done
  * with privilege: CAP_BPF for maps, programs and links, CAP_PERFMON for programs of the kinds
- * tracing and struct_ops, which see kernel memory. CAP_SYS_ADMIN, where the service has it, is kept
- * out of effect but for trust(). What else is touched belongs to root.
+ * tracing and struct_ops, which see kernel memory. What else is touched belongs to root.
  */
-static int drop_capabilities(struct manager *m)
+static int drop_capabilities(void)
 {
-	m->may_trust = capng_have_capability(CAPNG_PERMITTED, CAP_SYS_ADMIN);
 	capng_clear(CAPNG_SELECT_CAPS);
-	if (m->may_trust && capng_update(CAPNG_ADD, CAPNG_PERMITTED, CAP_SYS_ADMIN))
-		return -EINVAL;
 	if (capng_updatev(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, CAP_BPF, CAP_PERFMON, -1))
 		return -EINVAL;
 	return capng_apply(CAPNG_SELECT_CAPS) ? -EPERM : 0;
@@ -319,15 +280,16 @@ static int open_cgroups(struct manager *m)
 
 	if (!root)
 		root = found = cgroup_root_find();
-	m->layout_advice = cgroup_layout_advice(root);
-	if (m->layout_advice)
-		log_event(LOG_WARNING, "cgroups", NULL, NULL, "%s", m->layout_advice);
-	if (!root)
+	if (!root) {
+		log_line(LOG_ERR, "no cgroup2 file system is mounted; boot with "
+			 "systemd.unified_cgroup_hierarchy=1, or mount one and name it in "
+			 "ControlGroupRoot=");
 		return -ENODEV;
+	}
 	err = cgroups_open(&m->cgroups, root);
 	if (err == -EMEDIUMTYPE)
-		log_line(LOG_ERR, "%s is not a cgroup2 file system: name the directory where one "
-			 "is mounted in ControlGroupRoot= or --cgroup-root", root);
+		log_line(LOG_ERR, "%s is not a cgroup2 file system (cgroup v1 has no targets)",
+			 root);
 	else if (err)
 		log_line(LOG_ERR, "%s: %s", root, strerror(-err));
 	return err;
@@ -370,12 +332,9 @@ int manager_start(struct manager *m)
 	err = ipc_server_new(&m->ipc, m->event, IPC_SOCKET, manager_request, m);
 	if (err < 0)
 		return fail(err, IPC_SOCKET);
-	err = drop_capabilities(m);
+	err = drop_capabilities();
 	if (err)
 		return fail(err, "dropping capabilities");
-	if (!m->may_trust)
-		log_line(LOG_NOTICE, "without CAP_SYS_ADMIN attributes " XATTR_TRUSTED " of cgroups "
-			 "cannot be read, and count for nothing");
 
 	kernel_features_read(&m->features);
 	say_features(m);
@@ -400,7 +359,6 @@ void manager_stop(struct manager *m)
 	/* Not before all was ready: pins may be those of another daemon that lives. */
 	if (m->ipc) {
 		ipc_server_free(m->ipc);
-		manager_metrics_remove(m);
 		if (m->policy.state != POLICY_OFF)
 			policy_detach(&m->policy);
 		observer_stop(&m->observer);
@@ -415,7 +373,6 @@ void manager_stop(struct manager *m)
 	config_free(&m->config);
 	state_free(&m->state);
 	free(m->config_error);
-	free(m->layout_advice);
 	if (m->lock_fd >= 0)
 		close(m->lock_fd);
 }

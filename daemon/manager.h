@@ -9,10 +9,8 @@
 #include "config.h"
 #include "ipc.h"
 #include "kernel.h"
-#include "metrics.h"
 #include "observe.h"
 #include "policy.h"
-#include "quota.h"
 #include "reading.h"
 #include "state.h"
 #include "stats.h"
@@ -27,7 +25,6 @@
 struct departed {
 	uint64_t id;
 	char *path;
-	bool had_series;	/* of its own among the metrics: it never counts for the others */
 };
 
 struct manager {
@@ -37,7 +34,6 @@ struct manager {
 	const char *config_root;	/* "" but in tests */
 	const char *cgroup_root;	/* from the command line, or NULL */
 	struct config config;
-	char *layout_advice;		/* what is wrong with the cgroup mounts, or NULL */
 	char *config_error;		/* first finding of a reload that was refused */
 	struct state state;
 	struct kernel_features features;
@@ -47,20 +43,14 @@ struct manager {
 	struct ipc_server *ipc;
 	uint64_t scanned_ns;
 	uint64_t scan_cost_ns;
-	bool may_trust;			/* trusted.* attributes can be read */
 	struct departed *departed;
 	size_t departed_nr;
-	struct idmap departed_by_id;
-	struct figures retired;		/* in the metrics of all others: of cgroups now forgotten */
-	uint64_t metrics_ns;		/* when they were written last */
-	bool metrics_failed;		/* said once that they cannot be */
 	uint64_t swept_ns;
 	uint64_t *absent;		/* ids that the last sweep found without a cgroup, sorted */
 	size_t absent_nr;
 	uint64_t *absent_next;
 	size_t absent_next_nr;
 	bool targets_full;
-	struct quota quota;		/* of lines in the log about cgroups */
 	struct readings advised;	/* the figures of the last round of advice */
 	char status[256];		/* last STATUS= sent */
 	int lock_fd;
@@ -71,41 +61,19 @@ int manager_run(struct manager *m);
 void manager_stop(struct manager *m);
 
 /* manager_targets.c: from configuration to map entries, and the slow loop's corrections. */
-/* After cgroups changed; with @all after the configuration or an order did. */
-void targets_resolve(struct manager *m, bool all);
-struct target_sources manager_sources(struct manager *m);
+void targets_resolve(struct manager *m);	/* after cgroups, configuration or orders changed */
 void targets_rewrite(struct manager *m);	/* after another policy came in force */
 void targets_round(struct manager *m);
 void targets_gone(struct cgroup *cgroup, void *manager);
 
-/*
- * manager_journal.c. miss_begin() tells whether the caller is to log the miss; miss_end() logs the
- * end: @how as what follows the target's text @target, or in its place when that is NULL.
- */
-void journal_target(struct manager *m, const struct cgroup *cgroup, const struct resolved *own);
-void journal_refused(struct manager *m, const struct cgroup *cgroup, const char *name,
-		     const char *why);
-void journal_out_of_reach(struct manager *m, const struct cgroup *cgroup, const char *target);
-bool miss_begin(struct manager *m, struct cgroup *cgroup);
-void miss_end(struct manager *m, struct cgroup *cgroup, const char *target, const char *how);
-void journal_round(struct manager *m);
-
 /* manager_sweep.c */
 void manager_sweep(struct manager *m);
 void departed_add(struct manager *m, const struct cgroup *cgroup);
-const struct departed *departed_find(const struct manager *m, uint64_t id);	/* or NULL */
+const char *departed_path(const struct manager *m, uint64_t id);
 void manager_sweep_free(struct manager *m);
-
-/* manager_metrics.c */
-char *manager_metrics(struct manager *m);	/* malloc'd, NULL without memory */
-void manager_metrics_round(struct manager *m);
-void manager_metrics_remove(struct manager *m);
 
 /* manager_advise.c */
 void manager_advise(struct manager *m);
-
-/* manager_explain.c */
-void manager_explain(struct manager *m, struct cgroup *cgroup, struct json_object *answer);
 
 /* manager_ipc.c */
 int manager_stats(struct manager *m, struct stats_query *query, struct json_object **stats);
@@ -115,7 +83,6 @@ int manager_request(void *manager, struct json_object *request, bool root,
 /* manager.c, for manager_ipc.c */
 const char *manager_policy_wanted(const struct manager *m);	/* NULL for none */
 int manager_policy_apply(struct manager *m);
-int manager_scan(struct manager *m);
 int manager_state_save(struct manager *m, char *why);
 void manager_notify(struct manager *m);
 

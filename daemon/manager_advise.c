@@ -14,22 +14,24 @@
 /* Fewer batches than that say little about a percentile. */
 #define ADVISE_BATCHES 20
 
-static void advise_one(struct manager *m, struct cgroup *c, const struct change *change)
+static void advise_one(struct cgroup *c, const struct change *change)
 {
 	const struct reading *r = change->now;
-	struct target target = { .ns = r->target_ns, .pct_milli = r->pct_milli };
+	struct target target = { r->target_ns, r->pct_milli };
 	char text[TARGET_TEXT_MAX];
 
-	target_parse_signal(r->signal, &target.signal);
 	target_format(text, &target);
-	if (change->verdict == VERDICT_MEETS)
-		miss_end(m, c, text, " again");
-	if (change->verdict != VERDICT_MISSES || c->missing || !miss_begin(m, c))
-		return;
-	log_fields(LOG_NOTICE, &(struct log_fields){
-		.event = "advice", .cgroup = c->path, .target = text,
-	}, "%s would miss its %s with batches of %llu pages; about %llu pages would fit", c->path,
-	text, (unsigned long long)r->batch_pages, (unsigned long long)change->advice);
+	if (change->verdict == VERDICT_MISSES && !c->missing) {
+		c->missing = true;
+		log_event(LOG_NOTICE, "advice", c->path, NULL,
+			  "%s would miss its %s with batches of %llu pages; about %llu pages would "
+			  "fit", c->path, text, (unsigned long long)r->batch_pages,
+			  (unsigned long long)change->advice);
+	} else if (change->verdict == VERDICT_MEETS && c->missing) {
+		c->missing = false;
+		log_event(LOG_INFO, "target-met", c->path, NULL, "%s meets its %s again", c->path,
+			  text);
+	}
 }
 
 /* What follows is measured from @before on: the batches since then are too few as yet. */
@@ -56,7 +58,7 @@ static void advise_all(struct manager *m, struct readings *now)
 		if (change.batches < ADVISE_BATCHES && r->target_ns == before->target_ns)
 			go_on_from(r, before);
 		else
-			advise_one(m, c, &change);
+			advise_one(c, &change);
 	}
 }
 

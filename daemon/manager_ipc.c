@@ -8,24 +8,23 @@
 #include "bpfobj.h"
 #include "log.h"
 #include "manager.h"
-#include "manager_json.h"
 #include "stats.h"
 #include "util.h"
 #include "version.h"
 
 #define WHY_MAX 512	/* of ipc_handler_fn */
 
-void add_string(struct json_object *obj, const char *name, const char *value)
+static void add_string(struct json_object *obj, const char *name, const char *value)
 {
 	json_object_object_add(obj, name, value ? json_object_new_string(value) : NULL);
 }
 
-void add_number(struct json_object *obj, const char *name, uint64_t value)
+static void add_number(struct json_object *obj, const char *name, uint64_t value)
 {
 	json_object_object_add(obj, name, json_object_new_int64(value));
 }
 
-void add_bool(struct json_object *obj, const char *name, bool value)
+static void add_bool(struct json_object *obj, const char *name, bool value)
 {
 	json_object_object_add(obj, name, json_object_new_boolean(value));
 }
@@ -65,7 +64,7 @@ static int no_such_cgroup(struct manager *m, const char *path, char *why)
 	return -ENOENT;
 }
 
-struct json_object *policy_json(const struct manager *m)
+static struct json_object *policy_json(const struct manager *m)
 {
 	const struct policy *p = &m->policy;
 	struct json_object *obj = json_object_new_object();
@@ -104,7 +103,6 @@ static int op_status(struct manager *m, struct json_object *request, struct json
 	add_string(answer, "version", MIGBATCH_VERSION);
 	add_string(answer, "mode", mode_name(m->config.mode));
 	add_string(answer, "kernel_advice", kernel_features_advice(&m->features));
-	add_string(answer, "cgroup_advice", m->layout_advice);
 	add_string(answer, "config_error", m->config_error);
 	add_string(answer, "cgroup_root", m->cgroups.root);
 	add_number(answer, "cgroups", m->cgroups.nr);
@@ -116,7 +114,7 @@ static int op_status(struct manager *m, struct json_object *request, struct json
 	return 0;
 }
 
-struct json_object *resolved_json(const struct resolved *r)
+static struct json_object *resolved_json(const struct resolved *r)
 {
 	struct json_object *obj = json_object_new_object();
 	char text[TARGET_TEXT_MAX];
@@ -124,22 +122,19 @@ struct json_object *resolved_json(const struct resolved *r)
 	add_string(obj, "text", target_format(text, &r->target));
 	add_number(obj, "target_ns", r->target.ns);
 	add_number(obj, "pct_milli", r->target.pct_milli);
-	add_string(obj, "signal", target_signal_name(r->target.signal));
 	add_string(obj, "source", target_source_name(r->source));
 	add_string(obj, "origin", r->origin);
 	add_string(obj, "owner", r->owner[0] ? r->owner : NULL);
-	add_string(obj, "bounded_by", r->bound);
 	return obj;
 }
 
 static void list_target(struct manager *m, struct json_object *list, const char *path,
 			const struct cgroup *c)
 {
-	struct target_sources sources = manager_sources(m);
 	struct resolved own;
 	struct json_object *obj;
 
-	if (!target_own(&sources, path, &own))
+	if (!target_own(&m->config, &m->state.overrides, path, &own))
 		return;
 	obj = resolved_json(&own);
 	add_string(obj, "path", path);
@@ -178,7 +173,7 @@ static int orders_changed(struct manager *m, char *why)
 {
 	int err = manager_state_save(m, why);
 
-	targets_resolve(m, true);
+	targets_resolve(m);
 	manager_notify(m);
 	return err;
 }
@@ -187,7 +182,6 @@ static int op_target_set(struct manager *m, struct json_object *request,
 			 struct json_object *answer, char *why)
 {
 	const char *text = get_string(request, "target");
-	struct target_sources sources = manager_sources(m);
 	_cleanup_free_ char *path = NULL;
 	struct target target;
 	struct resolved now;
@@ -207,12 +201,12 @@ static int op_target_set(struct manager *m, struct json_object *request,
 	if (cgroup_id_read(m->cgroups.root, path, &id))
 		return no_such_cgroup(m, path, why);
 	if (!cgroup_by_path(&m->cgroups, path))
-		manager_scan(m);
+		cgroups_scan(&m->cgroups, targets_gone, m);
 	err = override_set(&m->state.overrides, path, &target);
 	if (err)
 		return err;
 	err = orders_changed(m, why);
-	target_effective(&sources, path, &now);
+	target_effective(&m->config, &m->state.overrides, path, &now);
 	json_object_object_add(answer, "target", resolved_json(&now));
 	add_string(answer, "path", path);
 	return err;
@@ -221,7 +215,6 @@ static int op_target_set(struct manager *m, struct json_object *request,
 static int op_target_unset(struct manager *m, struct json_object *request,
 			   struct json_object *answer, char *why)
 {
-	struct target_sources sources = manager_sources(m);
 	_cleanup_free_ char *path = NULL;
 	struct resolved now;
 	int err;
@@ -230,14 +223,14 @@ static int op_target_unset(struct manager *m, struct json_object *request,
 	if (err)
 		return err;
 	if (!override_unset(&m->state.overrides, path)) {
-		target_effective(&sources, path, &now);
+		target_effective(&m->config, &m->state.overrides, path, &now);
 		snprintf(why, WHY_MAX, "%s has no target set by migbatchctl (its target comes "
 			 "from: %s)", path,
 			 now.origin ? now.origin : target_source_name(now.source));
 		return -ENOENT;
 	}
 	err = orders_changed(m, why);
-	target_effective(&sources, path, &now);
+	target_effective(&m->config, &m->state.overrides, path, &now);
 	json_object_object_add(answer, "target", resolved_json(&now));
 	add_string(answer, "path", path);
 	return err;
@@ -315,29 +308,30 @@ static int op_policy_stop(struct manager *m, struct json_object *request,
 static const char *path_of(uint64_t id, void *data)
 {
 	struct manager *m = data;
-	const struct cgroup *c = cgroup_by_id(&m->cgroups, id);
-	const struct departed *d = c ? NULL : departed_find(m, id);
+	struct cgroup *c = cgroup_by_id(&m->cgroups, id);
 
-	return c ? c->path : d ? d->path : NULL;
+	return c ? c->path : departed_path(m, id);
+}
+
+static bool stats_have(struct json_object *stats, const char *path)
+{
+	for (size_t i = 0; i < json_object_array_length(stats); i++) {
+		const char *have = get_string(json_object_array_get_idx(stats, i), "path");
+
+		if (have && !strcmp(have, path))
+			return true;
+	}
+	return false;
 }
 
 /* A live table also shows those with a target of which no batch was seen yet. */
 static void add_unseen(struct manager *m, struct json_object *stats)
 {
-	struct idmap seen = { 0 };
-
-	for (size_t i = 0; i < json_object_array_length(stats); i++) {
-		struct json_object *id;
-
-		json_object_object_get_ex(json_object_array_get_idx(stats, i), "id", &id);
-		if (idmap_set(&seen, json_object_get_int64(id), i))
-			break;
-	}
 	for (size_t i = 0; i < m->cgroups.nr; i++) {
 		const struct cgroup *c = &m->cgroups.list[i];
 		struct json_object *obj;
 
-		if (!c->has_target || idmap_get(&seen, c->id) != IDMAP_NONE)
+		if (!c->has_target || stats_have(stats, c->path))
 			continue;
 		obj = json_object_new_object();
 		add_number(obj, "id", c->id);
@@ -346,13 +340,11 @@ static void add_unseen(struct manager *m, struct json_object *stats)
 		json_object_object_add(obj, "counts", json_object_new_array());
 		json_object_array_add(stats, obj);
 	}
-	idmap_free(&seen);
 }
 
 /* Adds to each cgroup the target that is in force for it. */
 static void add_targets(struct manager *m, struct json_object *stats)
 {
-	struct target_sources sources = manager_sources(m);
 	struct resolved r;
 
 	for (size_t i = 0; i < json_object_array_length(stats); i++) {
@@ -361,7 +353,7 @@ static void add_targets(struct manager *m, struct json_object *stats)
 
 		if (!path)
 			continue;
-		target_effective(&sources, path, &r);
+		target_effective(&m->config, &m->state.overrides, path, &r);
 		json_object_object_add(obj, "target", resolved_json(&r));
 	}
 }
@@ -412,40 +404,6 @@ static int op_stats(struct manager *m, struct json_object *request, struct json_
 	return 0;
 }
 
-static int op_explain(struct manager *m, struct json_object *request, struct json_object *answer,
-		      char *why)
-{
-	_cleanup_free_ char *path = NULL;
-	struct cgroup *c;
-	int err;
-
-	err = get_cgroup(m, request, &path, why);
-	if (err)
-		return err;
-	c = cgroup_by_path(&m->cgroups, path);
-	if (!c && !manager_scan(m)) {
-		targets_resolve(m, false);
-		c = cgroup_by_path(&m->cgroups, path);
-	}
-	if (!c)
-		return no_such_cgroup(m, path, why);
-	manager_explain(m, c, answer);
-	return 0;
-}
-
-static int op_metrics(struct manager *m, struct json_object *request, struct json_object *answer,
-		      char *why)
-{
-	_cleanup_free_ char *text = manager_metrics(m);
-
-	(void)request;
-	(void)why;
-	if (!text)
-		return -ENOMEM;
-	add_string(answer, "metrics", text);
-	return 0;
-}
-
 static const struct {
 	const char *name;
 	bool changes;
@@ -460,8 +418,6 @@ static const struct {
 	{ "policy-switch", true, op_policy_switch },
 	{ "policy-stop", true, op_policy_stop },
 	{ "stats", false, op_stats },
-	{ "explain", false, op_explain },
-	{ "metrics", false, op_metrics },
 };
 
 int manager_request(void *manager, struct json_object *request, bool root,

@@ -20,14 +20,10 @@ static const struct {
 	{ "status", "migbatchctl [OPTIONS] status" },
 	{ "policy", "migbatchctl [OPTIONS] policy { list | switch NAME | stop }" },
 	{ "target", "migbatchctl [OPTIONS] target { list | set CGROUP TARGET | unset CGROUP }\n"
-		    "       TARGET := target=TIME [pct=PERCENT] [signal=SIGNAL], as in "
-		    "'target=500us pct=99'\n"
-		    "       SIGNAL := { first | blackout | wait }" },
+		    "       TARGET := target=TIME [pct=PERCENT], as in 'target=500us pct=99'" },
 	{ "hist", "migbatchctl [OPTIONS] hist [CGROUP] [metric METRIC]\n"
 		  "       METRIC := { first | blackout | unmap | flush | copy | total | wait }" },
 	{ "top", "migbatchctl [OPTIONS] top [-n COUNT] [-d INTERVAL] [--plain]" },
-	{ "explain", "migbatchctl [OPTIONS] explain CGROUP" },
-	{ "metrics", "migbatchctl [OPTIONS] metrics" },
 	{ "check", "migbatchctl [OPTIONS] check" },
 	{ "version", "migbatchctl [OPTIONS] version" },
 };
@@ -103,6 +99,26 @@ void add_bool(struct json_object *obj, const char *name, bool value)
 	json_object_object_add(obj, name, json_object_new_boolean(value));
 }
 
+char *nice_time(char *buf, uint64_t ns)
+{
+	static const struct {
+		uint64_t ns;
+		const char *name;
+	} units[] = { { NSEC_PER_SEC, "s" }, { NSEC_PER_MSEC, "ms" }, { NSEC_PER_USEC, "us" } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+		double value = (double)ns / units[i].ns;
+
+		if (ns < units[i].ns)
+			continue;
+		snprintf(buf, NICE_MAX, "%.*f%s", value < 10 ? 2 : value < 100 ? 1 : 0, value,
+			 units[i].name);
+		return buf;
+	}
+	snprintf(buf, NICE_MAX, ns ? "%lluns" : "-", (unsigned long long)ns);
+	return buf;
+}
+
 int cmd_usage(const char *object)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(usages); i++)
@@ -160,8 +176,7 @@ static int do_help(int argc, char **argv)
 	(void)argc;
 	(void)argv;
 	puts("usage: migbatchctl [OPTIONS] OBJECT { COMMAND | help }\n"
-	     "       OBJECT := { status | policy | target | hist | top | explain |\n"
-	     "                   metrics | check | version }\n"
+	     "       OBJECT := { status | policy | target | hist | top | check | version }\n"
 	     "       OPTIONS := { -j, --json | -p, --pretty | -V, --version | -h, --help }\n");
 	for (size_t i = 0; i < ARRAY_SIZE(usages); i++)
 		printf("       %s\n", usages[i].text);
@@ -177,8 +192,6 @@ static const struct cmd cmds[] = {
 	{ "target", do_target },
 	{ "hist", do_hist },
 	{ "top", do_top },
-	{ "explain", do_explain },
-	{ "metrics", do_metrics },
 	{ "check", do_check },
 	{ "version", do_version },
 };

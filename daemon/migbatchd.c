@@ -69,7 +69,6 @@ int main(int argc, char **argv)
 		.config_root = "",
 		.policy = POLICY_INIT,
 		.cgroups.inotify_fd = -1,
-		.observer.hist_fd = -1,
 		.lock_fd = -1,
 	};
 	bool check = false;

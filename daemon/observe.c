@@ -109,7 +109,6 @@ static int start(struct observer *o, const char *dir)
 			 "the observer's programs were refused by the kernel: %s", strerror(-err));
 		return err;
 	}
-	o->hist_fd = bpf_object__find_map_fd_by_name(o->obj, "hist");
 	return attach_programs(o);
 }
 
@@ -118,7 +117,7 @@ int observer_start(struct observer *o, const char *dir, bool patched)
 	char why[sizeof(o->why)];
 	int err;
 
-	*o = (struct observer){ .plain = !patched, .hist_fd = -1 };
+	*o = (struct observer){ .plain = !patched };
 	err = start(o, dir);
 	if (err) {
 		memcpy(why, o->why, sizeof(why));
@@ -139,5 +138,5 @@ void observer_stop(struct observer *o)
 		bpfobj_unpin_maps(o->obj);
 	bpf_object__close(o->obj);
 	free(o->image);
-	*o = (struct observer){ .hist_fd = -1 };
+	*o = (struct observer){ 0 };
 }

@@ -13,7 +13,6 @@ struct observer {
 	void *image;
 	struct bpf_link **links;
 	unsigned int nr_links;
-	int hist_fd;		/* its map, -1 while it does not run */
 	bool plain;		/* on an unpatched kernel: first-folio delay and little else */
 	char why[512];		/* why it does not run */
 };

@@ -15,19 +15,18 @@
 
 #define LINK_PIN MB_PIN_DIR "/link"
 
-const char *const policy_state_names[] = {
+static const char *const state_names[] = {
 	[POLICY_OFF] = "off",
 	[POLICY_ATTACHED] = "attached",
 	[POLICY_FOREIGN] = "foreign",
 	[POLICY_REMOVED] = "removed",
 	[POLICY_EJECTED] = "ejected",
 	[POLICY_FAILED] = "failed",
-	NULL,
 };
 
 const char *policy_state_name(enum policy_state state)
 {
-	return policy_state_names[state];
+	return state_names[state];
 }
 
 static struct bpf_map *find_ops(struct bpf_object *obj)

@@ -35,7 +35,6 @@ struct policy {
 #define POLICY_INIT { .targets_fd = -1, .control_fd = -1, .decisions_fd = -1 }
 
 const char *policy_state_name(enum policy_state state);
-extern const char *const policy_state_names[];	/* ended by NULL */
 
 /* Loads DIR/NAME.bpf.o and puts it in force, in place of one pinned in our directory. */
 int policy_attach(struct policy *p, const char *dir, const char *name);

@@ -72,18 +72,6 @@ static void parse_counts(struct json_object *obj, struct reading *r)
 	r->when_ns = when;
 	r->batch_pages = get_number(obj, "last_batch_pages");
 	r->channels = get_number(obj, "last_channels");
-	r->depth = get_number(obj, "last_depth");
-}
-
-/* Of a cgroup without a target, first-folio delay is shown. */
-static const char *signal_of(struct json_object *target)
-{
-	const char *text = target ? get_string(target, "signal") : NULL;
-	uint32_t signal = MB_SIGNAL_FIRST;
-
-	if (text)
-		target_parse_signal(text, &signal);
-	return target_signal_name(signal);
 }
 
 static void parse_cgroup(struct json_object *obj, struct reading *r)
@@ -94,15 +82,14 @@ static void parse_cgroup(struct json_object *obj, struct reading *r)
 
 	r->id = get_number(obj, "id");
 	r->path = path ? strdup(path) : NULL;
-	r->signal = signal_of(target);
 	for (size_t i = 0; i < array_length(hist); i++) {
 		struct json_object *h = json_object_array_get_idx(hist, i);
 		const char *metric = get_string(h, "metric");
 
 		if (!metric)
 			continue;
-		if (!strcmp(metric, r->signal))
-			parse_hist(h, &r->delay);
+		if (!strcmp(metric, "first"))
+			parse_hist(h, &r->first);
 		else if (!strcmp(metric, "total"))
 			parse_hist(h, &r->total);
 	}
@@ -115,8 +102,7 @@ static void parse_cgroup(struct json_object *obj, struct reading *r)
 		r->pct_milli = get_number(target, "pct_milli");
 	}
 	decision = get_field(obj, "decision");
-	/* What tasks wait is nothing that a policy counts. */
-	if (!decision || !strcmp(r->signal, target_signal_name(MB_SIGNAL_WAIT)))
+	if (!decision)
 		return;
 	r->decided = true;
 	r->samples = get_number(decision, "samples");
@@ -127,7 +113,7 @@ static void parse_cgroup(struct json_object *obj, struct reading *r)
 
 static void reading_merge(struct reading *to, const struct reading *from)
 {
-	hist_add(&to->delay, &from->delay);
+	hist_add(&to->first, &from->first);
 	hist_add(&to->total, &from->total);
 	to->moved_pages += from->moved_pages;
 	to->dma_pages += from->dma_pages;
@@ -140,7 +126,6 @@ static void reading_merge(struct reading *to, const struct reading *from)
 	to->when_ns = from->when_ns;
 	to->batch_pages = from->batch_pages;
 	to->channels = from->channels;
-	to->depth = from->depth;
 }
 
 /* Whose target is in force for it; NULL for a cgroup that stands for itself. */
@@ -218,21 +203,21 @@ struct reading *reading_find(const struct readings *r, uint64_t id)
  * The policy's own count is exact. Without one the histogram decides, where it can; when the
  * target lies within the slot of the percentile, the estimate within the slot does.
  */
-static enum verdict judge(const struct reading *r, const struct mb_hist *delay, uint64_t samples,
+static enum verdict judge(const struct reading *r, const struct mb_hist *first, uint64_t samples,
 			  uint64_t misses)
 {
 	int meets;
 
 	if (!r->target_ns)
 		return VERDICT_NO_TARGET;
-	if (!delay->count && !samples)
+	if (!first->count && !samples)
 		return VERDICT_IDLE;
 	if (samples)
 		return misses * 100000 <= samples * (100000 - r->pct_milli) ? VERDICT_MEETS :
 									      VERDICT_MISSES;
-	meets = hist_meets(delay, r->pct_milli, r->target_ns);
+	meets = hist_meets(first, r->pct_milli, r->target_ns);
 	if (meets < 0)
-		meets = hist_quantile(delay, r->pct_milli) <= r->target_ns;
+		meets = hist_quantile(first, r->pct_milli) <= r->target_ns;
 	return meets ? VERDICT_MEETS : VERDICT_MISSES;
 }
 
@@ -251,7 +236,7 @@ void change_between(struct change *change, const struct reading *now, const stru
 	if (!before)
 		before = &nothing;
 	change->now = now;
-	hist_since(&change->delay, &now->delay, &before->delay);
+	hist_since(&change->first, &now->first, &before->first);
 	hist_since(&total, &now->total, &before->total);
 	pages = since(now->moved_pages, before->moved_pages);
 	samples = since(now->samples, before->samples);
@@ -261,12 +246,11 @@ void change_between(struct change *change, const struct reading *now, const stru
 	change->gb_per_s = (double)pages * page_size /
 			max_u64(1, total.sum_ns ? total.sum_ns : elapsed_ns);
 	change->dma_share = pages ? (double)since(now->dma_pages, before->dma_pages) / pages : 0;
-	change->verdict = judge(now, &change->delay, samples, change->misses);
-	change->overall = judge(now, &now->delay, now->samples, now->misses);
+	change->verdict = judge(now, &change->first, samples, change->misses);
+	change->overall = judge(now, &now->first, now->samples, now->misses);
 	change->advice = 0;
-	if (now->target_ns && change->delay.count && now->batch_pages && !now->decided &&
-	    strcmp(now->signal, target_signal_name(MB_SIGNAL_WAIT)))
+	if (now->target_ns && change->first.count && now->batch_pages && !now->decided)
 		change->advice = batch_advice(now->batch_pages,
-					   hist_quantile(&change->delay, now->pct_milli),
+					   hist_quantile(&change->first, now->pct_milli),
 					   now->target_ns);
 }

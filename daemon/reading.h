@@ -19,15 +19,13 @@ struct reading {
 	char *path;		/* NULL once it is gone */
 	uint64_t target_ns;
 	uint32_t pct_milli;
-	const char *signal;	/* what the target bounds, a name of target_signal_name() */
-	struct mb_hist delay;	/* of that signal */
+	struct mb_hist first;
 	struct mb_hist total;
 	uint64_t moved_pages;
 	uint64_t dma_pages;
 	uint64_t batches;
 	uint64_t batch_pages;	/* of the last batch */
 	uint64_t channels;
-	uint64_t depth;
 	uint64_t when_ns;	/* of the last batch that the observer saw */
 	bool decided;		/* a policy counts samples and misses */
 	uint64_t samples;
@@ -60,7 +58,7 @@ const char *verdict_name(enum verdict verdict);
 /* What happened between two readings of a cgroup, and over all. */
 struct change {
 	const struct reading *now;
-	struct mb_hist delay;
+	struct mb_hist first;
 	uint64_t batches;
 	uint64_t misses;	/* where a policy counts them */
 	double gb_per_s;	/* while a batch ran, not counting the time between batches */

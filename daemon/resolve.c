@@ -10,9 +10,7 @@
 static const char *const source_names[] = {
 	[SOURCE_NONE] = "none",
 	[SOURCE_DEFAULT] = "default",
-	[SOURCE_USER] = "user",
 	[SOURCE_FILE] = "file",
-	[SOURCE_TRUSTED] = "trusted",
 	[SOURCE_CLI] = "cli",
 };
 
@@ -84,64 +82,36 @@ static const struct target_rule *rule_find(const struct config *config, const ch
 	return found;
 }
 
-/* What a cgroup's owner asks for, within the administrator's bounds. */
-static void bound_user(const struct config *config, struct resolved *out)
+static void set_owner(struct resolved *out, const char *path)
 {
-	uint64_t max = config->user_max_ns;
-
-	out->asked_ns = out->target.ns;
-	if (max && (!out->target.ns || out->target.ns > max)) {
-		out->target.ns = max;
-		out->bound = "UserTargetMax=";
-		out->bound_origin = config->user_max_origin;
-	} else if (out->target.ns && out->target.ns < config->user_min_ns) {
-		out->target.ns = config->user_min_ns;
-		out->bound = "UserTargetMin=";
-		out->bound_origin = config->user_min_origin;
-	}
+	snprintf(out->owner, sizeof(out->owner), "%s", path);
 }
 
-static bool take(struct resolved *out, enum target_source source, const struct target *target,
-		 const char *origin)
+bool target_own(const struct config *config, const struct overrides *overrides, const char *path,
+		struct resolved *out)
 {
-	out->source = source;
-	out->target = *target;
-	out->origin = origin;
-	return true;
-}
-
-static bool find_own(const struct target_sources *s, const char *path, struct resolved *out)
-{
-	const struct target_override *o = override_find(s->overrides, path);
-	const struct asked *asked = s->asked ? s->asked(path, s->data) : NULL;
+	const struct target_override *o = override_find(overrides, path);
 	const struct target_rule *rule;
 
-	if (o)
-		return take(out, SOURCE_CLI, &o->target, NULL);
-	if (asked && asked->has_trusted)
-		return take(out, SOURCE_TRUSTED, &asked->trusted, XATTR_TRUSTED);
-	rule = rule_find(s->config, path);
-	if (rule)
-		return take(out, SOURCE_FILE, &rule->target, rule->origin);
-	if (!asked || !asked->has_user || !s->config->user_targets)
+	if (o) {
+		out->source = SOURCE_CLI;
+		out->target = o->target;
+		out->origin = NULL;
+		set_owner(out, path);
+		return true;
+	}
+	rule = rule_find(config, path);
+	if (!rule)
 		return false;
-	take(out, SOURCE_USER, &asked->user, XATTR_USER);
-	bound_user(s->config, out);
+	out->source = SOURCE_FILE;
+	out->target = rule->target;
+	out->origin = rule->origin;
+	set_owner(out, path);
 	return true;
 }
 
-bool target_own(const struct target_sources *s, const char *path, struct resolved *out)
-{
-	out->asked_ns = 0;
-	out->bound = NULL;
-	out->bound_origin = NULL;
-	if (!find_own(s, path, out))
-		return false;
-	snprintf(out->owner, sizeof(out->owner), "%s", path);
-	return true;
-}
-
-bool path_up(char *path)
+/* "/a/b" to "/a", "/a" to "/"; false at the root. */
+static bool path_up(char *path)
 {
 	char *slash = strrchr(path, '/');
 
@@ -151,12 +121,13 @@ bool path_up(char *path)
 	return true;
 }
 
-bool target_stricter(const struct target *a, const struct target *b)
+static bool stricter(const struct resolved *a, const struct resolved *b)
 {
-	return a->ns && (!b->ns || a->ns < b->ns);
+	return a->target.ns && (!b->target.ns || a->target.ns < b->target.ns);
 }
 
-void target_effective(const struct target_sources *s, const char *path, struct resolved *out)
+void target_effective(const struct config *config, const struct overrides *overrides,
+		      const char *path, struct resolved *out)
 {
 	struct resolved own;
 	char at[sizeof(own.owner)];
@@ -164,20 +135,19 @@ void target_effective(const struct target_sources *s, const char *path, struct r
 
 	snprintf(at, sizeof(at), "%s", path);
 	do {
-		if (!target_own(s, at, &own))
+		if (!target_own(config, overrides, at, &own))
 			continue;
-		if (!found || target_stricter(&own.target, &out->target))
+		if (!found || stricter(&own, out))
 			*out = own;
 		found = true;
 	} while (path_up(at));
 	if (found)
 		return;
 
-	*out = (struct resolved){
-		.source = s->config->default_target_ns ? SOURCE_DEFAULT : SOURCE_NONE,
-		.target = { .ns = s->config->default_target_ns, .pct_milli = TARGET_PCT_DEFAULT },
-		.origin = s->config->default_target_origin,
-	};
+	out->source = config->default_target_ns ? SOURCE_DEFAULT : SOURCE_NONE;
+	out->target = (struct target){ config->default_target_ns, TARGET_PCT_DEFAULT };
+	out->origin = NULL;
+	out->owner[0] = 0;
 }
 
 char *cgroup_path_clean(const char *text, const char *root)

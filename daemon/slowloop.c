@@ -37,22 +37,6 @@ static void window_restart(struct slowloop *s, uint64_t now_ns)
 	s->window_ns = now_ns;
 }
 
-static uint64_t window_length(uint64_t target_ns)
-{
-	uint64_t ns = min_u64(target_ns, WINDOW_MAX_NS) * WINDOW_TARGETS;
-
-	return min_u64(max_u64(ns, WINDOW_MIN_NS), WINDOW_MAX_NS);
-}
-
-/* The scale after a cut: what was good before, else half; what is bad now was never good. */
-static uint32_t cut_to(struct slowloop *s)
-{
-	if (s->good && s->good < s->scale)
-		return s->good;
-	s->good = 0;
-	return max_u64(s->scale / 2, SCALE_MIN);
-}
-
 static void cut(struct slowloop *s, uint64_t now_ns)
 {
 	bool regrown = s->raise_ns && s->raise_ns > s->cut_ns &&
@@ -60,7 +44,7 @@ static void cut(struct slowloop *s, uint64_t now_ns)
 
 	s->hold_ns = regrown ? min_u64(2 * s->hold_ns, HOLD_MAX_NS) :
 			       max_u64(s->hold_ns, HOLD_MIN_NS);
-	s->scale = cut_to(s);
+	s->scale = max_u64(s->scale / 2, SCALE_MIN);
 	s->cut_ns = now_ns;
 }
 
@@ -144,12 +128,10 @@ enum slowloop_step slowloop_round(struct slowloop *s, const struct slowloop_inpu
 		return punish(s, in->now_ns);
 	}
 
-	if (s->samples < need || in->now_ns - s->window_ns < window_length(in->target_ns))
+	if (s->samples < need || in->now_ns - s->window_ns < CUT_EVERY_NS)
 		return SLOWLOOP_KEEP;
 
 	/* A full, good window. A limit that was not reached says nothing about a higher one. */
-	if (s->limited)
-		s->good = s->scale;
 	may_raise = s->limited && (!s->cut_ns || in->now_ns - s->cut_ns >= s->hold_ns);
 	window_restart(s, in->now_ns);
 	return may_raise && raise_scale(s, in->now_ns) ? SLOWLOOP_RAISE : SLOWLOOP_GOOD;

@@ -18,14 +18,6 @@
 #define SCALE_MIN 100		/* MB_SCALE_MIN: the policy reads less as this */
 
 /*
- * A window is at least this long: some batches of the target's length, so that what is judged is
- * the target's own time scale, and within what people notice.
- */
-#define WINDOW_TARGETS 16
-#define WINDOW_MIN_NS (100 * NSEC_PER_MSEC)
-#define WINDOW_MAX_NS (1 * NSEC_PER_SEC)
-
-/*
  * Smaller batches cost throughput. When even the smallest scale does not help, something else than
  * the size of batches makes them late (a task that is preempted, say), and nothing is gained by
  * paying for it: the correction is given up for so long, twice as long each time.
@@ -55,16 +47,10 @@ struct slowloop {
 	uint64_t give_up_ns;	/* how long the last giving up was for */
 	uint64_t until_ns;	/* no cuts before */
 	uint64_t sample_ns;	/* when samples were last seen */
-	/*
-	 * Scale of the last good window that the target bounded, 0: none. Cut from above, it is
-	 * gone back to, in one step however far: also after a silence that the scale drifted in.
-	 */
-	uint32_t good;
 };
 
 struct slowloop_input {
 	uint64_t now_ns;
-	uint64_t target_ns;
 	uint32_t pct_milli;	/* share of batches that must stay below the target */
 	uint64_t samples;	/* batches finished since the last round */
 	uint64_t misses;	/* of these, over the target */

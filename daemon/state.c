@@ -102,8 +102,7 @@ int state_save(const struct state *state, const char *path)
 	}
 	json_object_object_add(root, "targets", targets);
 	err = file_write_atomic(path, json_object_to_json_string_ext(root,
-								     JSON_C_TO_STRING_PRETTY),
-				0600);
+								     JSON_C_TO_STRING_PRETTY));
 	json_object_put(root);
 	return err;
 }

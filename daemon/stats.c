@@ -6,10 +6,7 @@
 #include <string.h>
 
 #include "bpfobj.h"
-#include "histogram.h"
-#include "idmap.h"
 #include "stats.h"
-#include "target.h"
 #include "util.h"
 
 static const char *const metric_names[MB_NR_METRICS] = {
@@ -81,70 +78,13 @@ int map_each(int fd, void *key, size_t key_size, int (*visit)(const void *key, v
 	return ret;
 }
 
-int percpu_init(struct percpu *p)
-{
-	p->nr_cpus = libbpf_num_possible_cpus();
-	p->values = NULL;
-	if (p->nr_cpus < 0)
-		return p->nr_cpus;
-	/* The kernel hands out values in steps of 8 bytes, of which both are made. */
-	p->values = calloc(p->nr_cpus, sizeof(struct mb_hist) + sizeof(struct mb_counts));
-	return p->values ? 0 : -ENOMEM;
-}
-
-void percpu_free(struct percpu *p)
-{
-	free(p->values);
-	p->values = NULL;
-}
-
-int hist_lookup(int fd, const struct mb_hist_key *key, struct percpu *p, struct mb_hist *sum)
-{
-	const struct mb_hist *values = p->values;
-
-	*sum = (struct mb_hist){ 0 };
-	if (bpf_map_lookup_elem(fd, key, p->values))
-		return -errno;
-	for (int cpu = 0; cpu < p->nr_cpus; cpu++)
-		hist_add(sum, &values[cpu]);
-	return 0;
-}
-
-int counts_lookup(int fd, const struct mb_counts_key *key, struct percpu *p, struct mb_counts *sum)
-{
-	const struct mb_counts *values = p->values;
-
-	*sum = (struct mb_counts){ 0 };
-	if (bpf_map_lookup_elem(fd, key, p->values))
-		return -errno;
-	for (int cpu = 0; cpu < p->nr_cpus; cpu++) {
-		const struct mb_counts *c = &values[cpu];
-
-		sum->batches += c->batches;
-		sum->retries += c->retries;
-		sum->moved_pages += c->moved_pages;
-		sum->failed_pages += c->failed_pages;
-		sum->dma_pages += c->dma_pages;
-		sum->cpu_pages += c->cpu_pages;
-		sum->errors += c->errors;
-		sum->fallback_pages += c->fallback_pages;
-		/* Each CPU knows its own last batch: the newest is the last of all. */
-		if (c->last_when_ns > sum->last_when_ns) {
-			sum->last_when_ns = c->last_when_ns;
-			sum->last_batch_pages = c->last_batch_pages;
-			sum->last_channels = c->last_channels;
-			sum->last_depth = c->last_depth;
-		}
-	}
-	return 0;
-}
-
 struct reader {
 	const struct stats_query *query;
 	struct json_object *stats;
-	struct idmap places;	/* of ids in @stats */
 	int fd;
-	struct percpu percpu;
+	int nr_cpus;
+	size_t value_size;
+	void *values;		/* one value for each CPU */
 };
 
 static struct json_object *number(uint64_t value)
@@ -165,13 +105,14 @@ static void add_string(struct json_object *obj, const char *name, const char *va
 /* The object of a cgroup, made when it is seen first. */
 static struct json_object *cgroup_get(struct reader *r, uint64_t id)
 {
-	size_t place = idmap_get(&r->places, id);
-	struct json_object *obj;
+	struct json_object *obj, *value;
 
-	if (place != IDMAP_NONE)
-		return json_object_array_get_idx(r->stats, place);
-	if (idmap_set(&r->places, id, json_object_array_length(r->stats)))
-		return NULL;
+	for (size_t i = 0; i < json_object_array_length(r->stats); i++) {
+		obj = json_object_array_get_idx(r->stats, i);
+		json_object_object_get_ex(obj, "id", &value);
+		if ((uint64_t)json_object_get_int64(value) == id)
+			return obj;
+	}
 	obj = json_object_new_object();
 	add_number(obj, "id", id);
 	add_string(obj, "path", r->query->path_of(id, r->query->data));
@@ -184,13 +125,9 @@ static struct json_object *cgroup_get(struct reader *r, uint64_t id)
 static void cgroup_append(struct reader *r, uint64_t id, const char *list,
 			  struct json_object *item)
 {
-	struct json_object *cgroup = cgroup_get(r, id), *array;
+	struct json_object *array;
 
-	if (!cgroup) {
-		json_object_put(item);
-		return;
-	}
-	json_object_object_get_ex(cgroup, list, &array);
+	json_object_object_get_ex(cgroup_get(r, id), list, &array);
 	json_object_array_add(array, item);
 }
 
@@ -225,22 +162,26 @@ static struct json_object *hist_json(const struct mb_hist_key *key, const struct
 	return obj;
 }
 
-/* What a target may bound, and the time that throughput is counted by. */
-static bool is_brief(uint32_t metric)
-{
-	return metric == MB_FIRST || metric == MB_BLACKOUT || metric == MB_WAIT ||
-	       metric == MB_TOTAL;
-}
-
 static int hist_visit(const void *data_key, void *data)
 {
 	const struct mb_hist_key *key = data_key;
+	struct mb_hist sum = { 0 };
 	struct reader *r = data;
-	struct mb_hist sum;
 
-	if (!wanted(r, key->cgroup_id) || (r->query->brief && !is_brief(key->metric)) ||
-	    hist_lookup(r->fd, key, &r->percpu, &sum))
+	if (!wanted(r, key->cgroup_id) ||
+	    (r->query->brief && key->metric != MB_FIRST && key->metric != MB_TOTAL))
 		return 0;
+	if (bpf_map_lookup_elem(r->fd, key, r->values))
+		return 0;
+	for (int cpu = 0; cpu < r->nr_cpus; cpu++) {
+		const struct mb_hist *h = (void *)((char *)r->values + cpu * r->value_size);
+
+		for (int i = 0; i < MB_HIST_SLOTS; i++)
+			sum.slots[i] += h->slots[i];
+		sum.count += h->count;
+		sum.sum_ns += h->sum_ns;
+		sum.max_ns = max_u64(sum.max_ns, h->max_ns);
+	}
 	cgroup_append(r, key->cgroup_id, "hist", hist_json(key, &sum));
 	return 0;
 }
@@ -268,18 +209,37 @@ static struct json_object *counts_json(const struct mb_counts_key *key, const st
 static int counts_visit(const void *data_key, void *data)
 {
 	const struct mb_counts_key *key = data_key;
+	struct mb_counts sum = { 0 };
 	struct reader *r = data;
-	struct mb_counts sum;
 
-	if (!wanted(r, key->cgroup_id) || counts_lookup(r->fd, key, &r->percpu, &sum))
+	if (!wanted(r, key->cgroup_id) || bpf_map_lookup_elem(r->fd, key, r->values))
 		return 0;
+	for (int cpu = 0; cpu < r->nr_cpus; cpu++) {
+		const struct mb_counts *c = (void *)((char *)r->values + cpu * r->value_size);
+
+		sum.batches += c->batches;
+		sum.retries += c->retries;
+		sum.moved_pages += c->moved_pages;
+		sum.failed_pages += c->failed_pages;
+		sum.dma_pages += c->dma_pages;
+		sum.cpu_pages += c->cpu_pages;
+		sum.errors += c->errors;
+		sum.fallback_pages += c->fallback_pages;
+		/* Each CPU knows its own last batch: the newest is the last of all. */
+		if (c->last_when_ns > sum.last_when_ns) {
+			sum.last_when_ns = c->last_when_ns;
+			sum.last_batch_pages = c->last_batch_pages;
+			sum.last_channels = c->last_channels;
+			sum.last_depth = c->last_depth;
+		}
+	}
 	cgroup_append(r, key->cgroup_id, "counts", counts_json(key, &sum));
 	return 0;
 }
 
 static int decision_visit(const void *key, void *data)
 {
-	struct json_object *obj, *cgroup;
+	struct json_object *obj;
 	struct reader *r = data;
 	struct mb_decision d;
 	uint64_t id;
@@ -292,23 +252,14 @@ static int decision_visit(const void *key, void *data)
 	add_number(obj, "target_ns", d.target_ns);
 	add_number(obj, "target_cgroup", d.target_cgroup);
 	add_number(obj, "predicted_ns", d.predicted_ns);
-	add_number(obj, "last_ns", d.last_ns);
+	add_number(obj, "first_ns", d.first_ns);
 	add_number(obj, "samples", d.samples);
 	add_number(obj, "misses", d.misses);
 	add_number(obj, "batch_pages", d.batch_pages);
 	add_number(obj, "nr_channels", d.nr_channels);
 	add_number(obj, "depth", d.depth);
-	add_number(obj, "segment_bytes", d.segment_bytes);
-	add_number(obj, "predicted_page", d.predicted_page);
-	json_object_object_add(obj, "trial", json_object_new_boolean(d.trial));
-	add_string(obj, "signal", target_signal_name(d.signal));
 	add_string(obj, "limit", limit_name(d.limit));
-	cgroup = cgroup_get(r, id);
-	if (!cgroup) {
-		json_object_put(obj);
-		return -ENOMEM;
-	}
-	json_object_object_add(cgroup, "decision", obj);
+	json_object_object_add(cgroup_get(r, id), "decision", obj);
 	return 0;
 }
 
@@ -321,6 +272,8 @@ static int map_read(struct reader *r, const char *name, size_t key_size, size_t 
 	if (fd < 0)
 		return fd;
 	r->fd = fd;
+	/* The kernel hands out per-CPU values in steps of 8 bytes. */
+	r->value_size = (value_size + 7) & ~7UL;
 	return map_each(fd, key, key_size, visit, r);
 }
 
@@ -338,13 +291,17 @@ static int by_path(const void *a, const void *b)
 
 int stats_read(const struct stats_query *query, struct json_object **stats)
 {
-	struct reader r = { .query = query };
+	struct reader r = { .query = query, .nr_cpus = libbpf_num_possible_cpus() };
 	int err;
 
-	err = percpu_init(&r.percpu);
-	if (err)
-		return err;
+	if (r.nr_cpus < 0)
+		return r.nr_cpus;
+	r.values = calloc(r.nr_cpus, sizeof(struct mb_hist) + sizeof(struct mb_counts));
 	r.stats = json_object_new_array();
+	if (!r.values || !r.stats) {
+		err = -ENOMEM;
+		goto out;
+	}
 
 	err = map_read(&r, "hist", sizeof(struct mb_hist_key), sizeof(struct mb_hist), hist_visit);
 	if (err)
@@ -361,8 +318,7 @@ int stats_read(const struct stats_query *query, struct json_object **stats)
 	if (!err)
 		json_object_array_sort(r.stats, by_path);
 out:
-	percpu_free(&r.percpu);
-	idmap_free(&r.places);
+	free(r.values);
 	if (err)
 		json_object_put(r.stats);
 	else

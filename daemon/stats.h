@@ -16,7 +16,7 @@ struct json_object;
 
 struct stats_query {
 	const char *below;	/* only cgroups at or below this path; NULL: all */
-	bool brief;		/* only what targets bound, and the whole batch: for a live table */
+	bool brief;		/* only what a live table needs: first folio and whole batch */
 	/* The path of a cgroup that exists, else NULL. */
 	const char *(*path_of)(uint64_t id, void *data);
 	void *data;
@@ -27,20 +27,6 @@ struct stats_query {
  * decision. -ENOENT when nothing is pinned: no observer runs.
  */
 int stats_read(const struct stats_query *query, struct json_object **stats);
-
-/* Room for one value of a per-CPU map on each CPU. */
-struct percpu {
-	int nr_cpus;
-	void *values;
-};
-
-int percpu_init(struct percpu *p);
-void percpu_free(struct percpu *p);
-
-/* An entry of `hist` or `counts`, all CPUs together. -ENOENT when there is none. */
-int hist_lookup(int fd, const struct mb_hist_key *key, struct percpu *p, struct mb_hist *sum);
-int counts_lookup(int fd, const struct mb_counts_key *key, struct percpu *p,
-		  struct mb_counts *sum);
 
 /* Walks a hash map whose key starts with a cgroup id. @key is of the map's key size. */
 int map_each(int fd, void *key, size_t key_size, int (*visit)(const void *key, void *data),

@@ -59,33 +59,6 @@ int target_parse_pct(const char *text, uint32_t *pct_milli)
 	return 0;
 }
 
-static const char *const signal_names[MB_NR_SIGNALS] = {
-	[MB_SIGNAL_FIRST] = "first",
-	[MB_SIGNAL_BLACKOUT] = "blackout",
-	[MB_SIGNAL_WAIT] = "wait",
-};
-
-int target_parse_signal(const char *text, uint32_t *signal)
-{
-	for (uint32_t i = 0; i < MB_NR_SIGNALS; i++) {
-		if (strcmp(text, signal_names[i]))
-			continue;
-		*signal = i;
-		return 0;
-	}
-	return -EINVAL;
-}
-
-const char *target_signal_name(uint32_t signal)
-{
-	return signal < MB_NR_SIGNALS ? signal_names[signal] : "other";
-}
-
-bool target_equal(const struct target *a, const struct target *b)
-{
-	return a->ns == b->ns && a->pct_milli == b->pct_milli && a->signal == b->signal;
-}
-
 static int parse_word(const char *word, struct target *target, bool *seen, char *why, size_t size)
 {
 	if (!strncmp(word, "target=", 7)) {
@@ -97,10 +70,6 @@ static int parse_word(const char *word, struct target *target, bool *seen, char 
 		if (!target_parse_pct(word + 4, &target->pct_milli))
 			return 0;
 		snprintf(why, size, "'%s' is not " TARGET_PCT_ALLOWED, word + 4);
-	} else if (!strncmp(word, "signal=", 7)) {
-		if (!target_parse_signal(word + 7, &target->signal))
-			return 0;
-		snprintf(why, size, "'%s' is not " TARGET_SIGNAL_ALLOWED, word + 7);
 	} else {
 		snprintf(why, size, "'%s' is not understood; allowed is " TARGET_TEXT_ALLOWED,
 			 word);
@@ -148,8 +117,5 @@ char *target_format(char *buf, const struct target *target)
 		while (buf[len - 1] == '0')
 			buf[--len] = 0;
 	}
-	if (target->signal != MB_SIGNAL_FIRST)
-		snprintf(buf + len, TARGET_TEXT_MAX - len, " signal=%s",
-			 target_signal_name(target->signal));
 	return buf;
 }

@@ -116,7 +116,7 @@ static int write_all(int fd, const char *text)
 	return 0;
 }
 
-int file_write_atomic(const char *path, const char *text, mode_t mode)
+int file_write_atomic(const char *path, const char *text)
 {
 	_cleanup_free_ char *tmp = str_printf("%s.new", path);
 	_cleanup_close_ int fd = -1;
@@ -127,8 +127,7 @@ int file_write_atomic(const char *path, const char *text, mode_t mode)
 	fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	/* Whatever the umask is. */
-	err = fchmod(fd, mode) < 0 ? -errno : write_all(fd, text);
+	err = write_all(fd, text);
 	if (!err && rename(tmp, path) < 0)
 		err = -errno;
 	if (err)
@@ -206,20 +205,5 @@ char *format_time(char *buf, uint64_t ns)
 		i++;
 	}
 	snprintf(buf, TIME_TEXT_MAX, "%" PRIu64 "%s", ns / units[i].ns, units[i].name);
-	return buf;
-}
-
-char *nice_time(char *buf, uint64_t ns)
-{
-	for (size_t i = 0; units[i].ns > 1; i++) {
-		double value = (double)ns / units[i].ns;
-
-		if (ns < units[i].ns)
-			continue;
-		snprintf(buf, NICE_MAX, "%.*f%s", value < 10 ? 2 : value < 100 ? 1 : 0, value,
-			 units[i].name);
-		return buf;
-	}
-	snprintf(buf, NICE_MAX, ns ? "%lluns" : "-", (unsigned long long)ns);
 	return buf;
 }

@@ -8,7 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <sys/types.h>
 #include <unistd.h>
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
@@ -53,7 +52,7 @@ int file_read(const char *path, char **text);
 int file_read_u64(const char *path, uint64_t *value);
 
 /* Replaces a file in one step, so that a reader never sees half of it. */
-int file_write_atomic(const char *path, const char *text, mode_t mode);
+int file_write_atomic(const char *path, const char *text);
 
 /* Decimal number without sign, the whole string. */
 int parse_u32(const char *text, uint32_t *value);
@@ -64,9 +63,5 @@ int parse_time(const char *text, uint64_t *ns);
 /* The shortest exact text of a time, in the units of parse_time(). */
 #define TIME_TEXT_MAX 32
 char *format_time(char *buf, uint64_t ns);
-
-/* "-" for none, else in 3 digits or so, as people read times. */
-#define NICE_MAX 24
-char *nice_time(char *buf, uint64_t ns);
 
 #endif /* MIGBATCH_UTIL_H */

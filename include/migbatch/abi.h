@@ -21,20 +21,6 @@ struct mb_target {
 	__u64 target_ns;	/* first-folio delay; 0: no bound, not even the default */
 	__u32 pct_milli;	/* share of batches that must, in 1/1000 percent (99% is 99000) */
 	__u32 scale_milli;	/* slow loop's correction of the target; 0, 1000: none */
-	__u32 signal;		/* enum mb_signal: what must stay below target_ns */
-	__u32 pad;
-};
-
-/* What a target bounds. */
-enum mb_signal {
-	MB_SIGNAL_FIRST,	/* first-folio delay of a batch */
-	MB_SIGNAL_BLACKOUT,	/* longest blackout of a folio of a batch */
-	/*
-	 * What tasks wait on migration entries: seen by the slow loop alone, the policy bounds the
-	 * first-folio delay meanwhile.
-	 */
-	MB_SIGNAL_WAIT,
-	MB_NR_SIGNALS,
 };
 
 /*
@@ -74,17 +60,13 @@ struct mb_decision {
 	__u64 target_ns;	/* effective target, 0: none */
 	__u64 target_cgroup;	/* whose target that is, 0: the default */
 	__u64 predicted_ns;	/* first-folio delay that the model expects */
-	__u64 last_ns;		/* what the last finished batch had, of the target's signal */
+	__u64 first_ns;		/* what the last finished batch had */
 	__u64 samples;		/* batches finished so far */
 	__u64 misses;		/* of these, over the target */
 	__u32 batch_pages;
 	__u32 nr_channels;
 	__u32 depth;
-	__u32 segment_bytes;
 	__u32 limit;		/* enum mb_limit: what kept batch_pages from being larger */
-	__u32 signal;		/* enum mb_signal of the target */
-	__u32 predicted_page;	/* ns a page that the model expects, in 1/256; 0: nothing known */
-	__u32 trial;		/* 1: to learn what it costs, not because it is the best */
 };
 
 enum mb_limit {

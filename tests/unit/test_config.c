@@ -120,11 +120,6 @@ static void test_defaults(void **state)
 	assert_int_equal(f->config.interval_ns, NSEC_PER_SEC);
 	assert_int_equal(f->config.default_target_ns, 0);
 	assert_int_equal(f->config.nr_rules, 0);
-	assert_true(f->config.user_targets);
-	assert_null(f->config.metrics_file);
-	assert_int_equal(f->config.metrics_cgroups, 50);
-	assert_int_equal(f->config.user_min_ns, 100 * NSEC_PER_USEC);
-	assert_int_equal(f->config.user_max_ns, 0);
 }
 
 static void test_all_keys(void **state)
@@ -144,15 +139,9 @@ static void test_all_keys(void **state)
 		   "DefaultTarget=2ms\n"
 		   "MaxPages=4096\n"
 		   "MaxChannels=8\n"
-		   "UserTargets=no\n"
-		   "MetricsFile=/x/migbatch.prom\n"
-		   "MetricsCgroups=7\n"
-		   "UserTargetMin=200us\n"
-		   "UserTargetMax=1s\n"
 		   "[Target /a.slice/*]\n"
 		   "Target=500us\n"
-		   "Percentile=99.9\n"
-		   "Signal=blackout\n");
+		   "Percentile=99.9\n");
 	assert_int_equal(load(f), 0);
 	assert_int_equal(f->nr, 0);
 	assert_int_equal(f->config.mode, MODE_CONTROL);
@@ -163,18 +152,10 @@ static void test_all_keys(void **state)
 	assert_int_equal(f->config.default_target_ns, 2 * NSEC_PER_MSEC);
 	assert_int_equal(f->config.max_pages, 4096);
 	assert_int_equal(f->config.max_channels, 8);
-	assert_string_equal(f->config.max_channels_origin + strlen(f->config.max_channels_origin) -
-			    strlen(MAIN ":12"), MAIN ":12");
-	assert_false(f->config.user_targets);
-	assert_string_equal(f->config.metrics_file, "/x/migbatch.prom");
-	assert_int_equal(f->config.metrics_cgroups, 7);
-	assert_int_equal(f->config.user_min_ns, 200 * NSEC_PER_USEC);
-	assert_int_equal(f->config.user_max_ns, NSEC_PER_SEC);
 	assert_int_equal(f->config.nr_rules, 1);
 	assert_string_equal(f->config.rules[0].pattern, "/a.slice/*");
 	assert_int_equal(f->config.rules[0].target.ns, 500000);
 	assert_int_equal(f->config.rules[0].target.pct_milli, 99900);
-	assert_int_equal(f->config.rules[0].target.signal, MB_SIGNAL_BLACKOUT);
 }
 
 static void test_bad_values(void **state)
@@ -278,29 +259,6 @@ static void test_target_sections(void **state)
 	write_file(f, MAIN, "[Target /a]\nTarget=1ms\nPercentile=30\n");
 	assert_int_equal(load(f), -EINVAL);
 	expect(f, 0, true, MAIN ":3", "50 to 100");
-
-	write_file(f, MAIN, "[Target /a]\nTarget=1ms\nSignal=p99\n");
-	assert_int_equal(load(f), -EINVAL);
-	expect(f, 0, true, MAIN ":3", "first, blackout or wait");
-}
-
-static void test_user_bounds(void **state)
-{
-	struct fixture *f = *state;
-
-	write_file(f, MAIN, "[Daemon]\nUserTargetMax=50us\n");
-	assert_int_equal(load(f), -EINVAL);
-	expect(f, 0, true, MAIN ":2", "below UserTargetMin=");
-
-	/* The other key may be in another file, and says enough to find both. */
-	write_file(f, MAIN, "[Daemon]\nUserTargetMax=500us\n");
-	write_file(f, DROPIN("a.conf"), "[Daemon]\nUserTargetMin=1ms\n");
-	assert_int_equal(load(f), -EINVAL);
-	expect(f, 0, true, MAIN ":2", "a.conf:2");
-
-	write_file(f, DROPIN("a.conf"), "[Daemon]\nUserTargets=maybe\n");
-	assert_int_equal(load(f), -EINVAL);
-	expect(f, 0, true, DROPIN("a.conf") ":2", "yes or no");
 }
 
 /* inih knows only 50 bytes of a section's name, and ends it at the first bracket. */
@@ -421,7 +379,6 @@ int main(void)
 		TEST(test_unknown_is_a_warning),
 		TEST(test_syntax),
 		TEST(test_target_sections),
-		TEST(test_user_bounds),
 		TEST(test_long_and_bracket_sections),
 		TEST(test_long_line),
 		TEST(test_main_file_order),

@@ -103,26 +103,6 @@ static void test_add(void **state)
 	assert_int_equal(a.sum_ns, 1020);
 }
 
-static void test_over(void **state)
-{
-	struct mb_hist h = { 0 };
-
-	(void)state;
-	assert_int_equal(hist_over(&h, 100), 0);
-	for (int i = 0; i < 10; i++)
-		count(&h, 100);		/* slot [64, 128) */
-	for (int i = 0; i < 4; i++)
-		count(&h, 5000);	/* slot [4096, 8192) */
-	assert_int_equal(hist_over(&h, 63), 14);
-	assert_int_equal(hist_over(&h, 127), 4);
-	assert_int_equal(hist_over(&h, 2000), 4);
-	/* In the slot itself: its share above, up to the largest value there was. */
-	assert_int_equal(hist_over(&h, 96), 9);
-	assert_int_equal(hist_over(&h, 4548), 2);
-	assert_int_equal(hist_over(&h, 5000), 0);
-	assert_int_equal(hist_over(&h, UINT64_MAX), 0);
-}
-
 static void test_advice(void **state)
 {
 	(void)state;
@@ -143,7 +123,6 @@ int main(void)
 		cmocka_unit_test(test_last_slot_has_no_end),
 		cmocka_unit_test(test_since),
 		cmocka_unit_test(test_add),
-		cmocka_unit_test(test_over),
 		cmocka_unit_test(test_advice),
 	};
 

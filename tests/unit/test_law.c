@@ -701,7 +701,7 @@ static void test_layout(void **state)
 	assert_int_equal(sizeof(struct mb_engine), MB_RUNGS * 36 + 8);
 	assert_int_equal(sizeof(struct mb_model), 8 + 2 * sizeof(struct mb_engine));
 	assert_int_equal(sizeof(struct mb_hist), (MB_HIST_SLOTS + 3) * 8);
-	assert_int_equal(sizeof(struct mb_decision), 88);
+	assert_int_equal(sizeof(struct mb_decision), 72);
 	assert_int_equal(sizeof(struct mb_exit), 88);
 }
 

@@ -54,36 +54,10 @@ static void test_children_count_for_the_owner(void **state)
 	assert_string_equal(r.list[0].path, "/a");
 	assert_int_equal(r.list[0].id, 1);
 	assert_int_equal(r.list[0].batches, 15);
-	assert_int_equal(r.list[0].delay.count, 15);
-	assert_int_equal(r.list[0].delay.slots[19], 15);
+	assert_int_equal(r.list[0].first.count, 15);
+	assert_int_equal(r.list[0].first.slots[19], 15);
 	assert_int_equal(r.list[0].when_ns, 2);
 	readings_free(&r);
-}
-
-/* A target is judged by what it bounds, not by the first folio. */
-static void test_signal_chooses_the_histogram(void **state)
-{
-	static const char *const signals[] = { "first", "blackout", "wait" };
-
-	(void)state;
-	for (int i = 0; i < 3; i++) {
-		struct readings r;
-		struct change c;
-
-		parse(&r, str_printf(
-			"{ \"id\": 1, \"path\": \"/a\", \"target\": { \"target_ns\": 100000,"
-			"   \"pct_milli\": 99000, \"owner\": \"/a\", \"signal\": \"%s\" },"
-			"  \"hist\": [ { \"metric\": \"first\", \"count\": 1, \"slots\": [ 1 ] },"
-			"    { \"metric\": \"blackout\", \"count\": 2, \"slots\": [ 0, 2 ] },"
-			"    { \"metric\": \"wait\", \"count\": 3, \"slots\": [ 0, 0, 3 ] } ],"
-			"  \"decision\": { \"samples\": 7, \"misses\": 7 } }",
-			signals[i]), NULL);
-		assert_int_equal(r.list[0].delay.count, i + 1);
-		change_between(&c, &r.list[0], NULL, 1);
-		/* The policy counts 7 misses of 7, but never of waits: the histogram does. */
-		assert_int_equal(c.overall, i == 2 ? VERDICT_MEETS : VERDICT_MISSES);
-		readings_free(&r);
-	}
 }
 
 static void test_cgroups_without_target_stand_alone(void **state)
@@ -120,7 +94,7 @@ static void test_change(void **state)
 	parse(&now, cgroup(1, "/a", "/a", 30, ""), NULL);
 	change_between(&c, &now.list[0], &before.list[0], NSEC_PER_SEC);
 	assert_int_equal(c.batches, 20);
-	assert_int_equal(c.delay.count, 20);
+	assert_int_equal(c.first.count, 20);
 	assert_true(c.dma_share == 0.5);
 	/* 64 pages in 1 ms, and not per second of the interval */
 	assert_true(c.gb_per_s > 0.2 && c.gb_per_s < 64 * 65536 / 1e6);
@@ -183,7 +157,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_children_count_for_the_owner),
-		cmocka_unit_test(test_signal_chooses_the_histogram),
 		cmocka_unit_test(test_cgroups_without_target_stand_alone),
 		cmocka_unit_test(test_owner_that_is_not_there),
 		cmocka_unit_test(test_change),

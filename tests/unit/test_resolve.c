@@ -15,13 +15,13 @@
 #define US NSEC_PER_USEC
 
 static struct target_rule rules[] = {
-	{ .pattern = "/a", .origin = "f:1", .has_target = true, .target = { .ns = 100 * US, .pct_milli = 99000 } },
-	{ .pattern = "/*", .origin = "f:2", .has_target = true, .target = { .ns = 200 * US, .pct_milli = 98000 } },
-	{ .pattern = "/s/*", .origin = "f:3", .has_target = true, .target = { .ns = 300 * US, .pct_milli = 97000 } },
-	{ .pattern = "/s/x*", .origin = "f:4", .has_target = true, .target = { .ns = 400 * US, .pct_milli = 96000 } },
+	{ .pattern = "/a", .origin = "f:1", .has_target = true, .target = { 100 * US, 99000 } },
+	{ .pattern = "/*", .origin = "f:2", .has_target = true, .target = { 200 * US, 98000 } },
+	{ .pattern = "/s/*", .origin = "f:3", .has_target = true, .target = { 300 * US, 97000 } },
+	{ .pattern = "/s/x*", .origin = "f:4", .has_target = true, .target = { 400 * US, 96000 } },
 	{ .pattern = "/q/[ab]/?", .origin = "f:5", .has_target = true,
-	  .target = { .ns = 50 * US, .pct_milli = 95000 } },
-	{ .pattern = "/free/none", .origin = "f:6", .has_target = true, .target = { .ns = 0, .pct_milli = 99000 } },
+	  .target = { 50 * US, 95000 } },
+	{ .pattern = "/free/none", .origin = "f:6", .has_target = true, .target = { 0, 99000 } },
 };
 
 static const struct config files = {
@@ -34,35 +34,12 @@ static const struct config empty = { .default_target_ns = 9000 * US };
 
 static const struct overrides no_orders;
 
-static const struct asked *asked_of(const char *path, void *data);
-
-static struct target_sources sources(const struct config *config, const struct overrides *orders)
-{
-	return (struct target_sources){ config, orders, asked_of, NULL };
-}
-
-static bool own(const struct config *config, const struct overrides *orders, const char *path,
-		struct resolved *r)
-{
-	struct target_sources s = sources(config, orders);
-
-	return target_own(&s, path, r);
-}
-
-static void effective(const struct config *config, const struct overrides *orders,
-		      const char *path, struct resolved *r)
-{
-	struct target_sources s = sources(config, orders);
-
-	target_effective(&s, path, r);
-}
-
 static void own_is(const struct config *config, const struct overrides *orders, const char *path,
 		   uint64_t us, enum target_source source)
 {
 	struct resolved r;
 
-	assert_true(own(config, orders, path, &r));
+	assert_true(target_own(config, orders, path, &r));
 	assert_int_equal(r.target.ns, us * US);
 	assert_int_equal(r.source, source);
 	assert_string_equal(r.owner, path);
@@ -73,7 +50,7 @@ static void effective_is(const struct config *config, const struct overrides *or
 {
 	struct resolved r;
 
-	effective(config, orders, path, &r);
+	target_effective(config, orders, path, &r);
 	assert_int_equal(r.target.ns, us * US);
 	assert_string_equal(r.owner, owner);
 }
@@ -98,17 +75,17 @@ static void test_glob_stays_in_its_level(void **state)
 	struct resolved r;
 
 	(void)state;
-	assert_false(own(&files, &no_orders, "/b/c", &r));
-	assert_false(own(&files, &no_orders, "/s/x/y", &r));
-	assert_false(own(&files, &no_orders, "/q/c/1", &r));
+	assert_false(target_own(&files, &no_orders, "/b/c", &r));
+	assert_false(target_own(&files, &no_orders, "/s/x/y", &r));
+	assert_false(target_own(&files, &no_orders, "/q/c/1", &r));
 	own_is(&files, &no_orders, "/q/a/1", 50, SOURCE_FILE);
-	assert_false(own(&files, &no_orders, "/q/a/10", &r));
+	assert_false(target_own(&files, &no_orders, "/q/a/10", &r));
 }
 
 static void test_root_can_have_a_target(void **state)
 {
 	struct overrides orders = { 0 };
-	struct target t = { .ns = 700 * US, .pct_milli = 99000 };
+	struct target t = { 700 * US, 99000 };
 
 	(void)state;
 	assert_int_equal(override_set(&orders, "/", &t), 0);
@@ -120,7 +97,7 @@ static void test_root_can_have_a_target(void **state)
 static void test_order_before_file(void **state)
 {
 	struct overrides orders = { 0 };
-	struct target t = { .ns = 5000 * US, .pct_milli = 90000 };
+	struct target t = { 5000 * US, 90000 };
 	struct resolved r;
 
 	(void)state;
@@ -129,7 +106,7 @@ static void test_order_before_file(void **state)
 	assert_true(override_unset(&orders, "/a"));
 	assert_false(override_unset(&orders, "/a"));
 	own_is(&files, &orders, "/a", 100, SOURCE_FILE);
-	assert_true(own(&files, &orders, "/a", &r));
+	assert_true(target_own(&files, &orders, "/a", &r));
 	assert_string_equal(r.origin, "f:1");
 	overrides_free(&orders);
 }
@@ -137,7 +114,7 @@ static void test_order_before_file(void **state)
 static void test_orders_keep_apart(void **state)
 {
 	struct overrides orders = { 0 };
-	struct target t = { .ns = 0, .pct_milli = 99000 };
+	struct target t = { 0, 99000 };
 	char path[32];
 
 	(void)state;
@@ -173,8 +150,7 @@ static void test_ancestor(void **state)
 static void test_strictest_of_the_line(void **state)
 {
 	struct overrides orders = { 0 };
-	struct target loose = { .ns = 5000 * US, .pct_milli = 99000 };
-	struct target tight = { .ns = 10 * US, .pct_milli = 99000 };
+	struct target loose = { 5000 * US, 99000 }, tight = { 10 * US, 99000 };
 
 	(void)state;
 	/* a looser target below does not lift the one above */
@@ -189,7 +165,7 @@ static void test_strictest_of_the_line(void **state)
 static void test_none_keeps_only_the_default_away(void **state)
 {
 	struct overrides orders = { 0 };
-	struct target none = { .ns = 0, .pct_milli = 99000 };
+	struct target none = { 0, 99000 };
 
 	(void)state;
 	assert_int_equal(override_set(&orders, "/a/b", &none), 0);
@@ -205,100 +181,12 @@ static void test_default(void **state)
 	struct resolved r;
 
 	(void)state;
-	effective(&empty, &no_orders, "/x", &r);
+	target_effective(&empty, &no_orders, "/x", &r);
 	assert_int_equal(r.source, SOURCE_DEFAULT);
 	assert_int_equal(r.target.ns, 9000 * US);
-	effective(&nothing, &no_orders, "/x", &r);
+	target_effective(&nothing, &no_orders, "/x", &r);
 	assert_int_equal(r.source, SOURCE_NONE);
 	assert_int_equal(r.target.ns, 0);
-}
-
-/* What attributes ask for, by path: below /x all kinds at once. */
-static const struct {
-	const char *path;
-	struct asked asked;
-} attributes[] = {
-	{ "/x/both", { true, true, { .ns = 300 * US, .pct_milli = 99000 },
-		       { .ns = 400 * US, .pct_milli = 98000 } } },
-	{ "/x/user", { .has_user = true, .user = { .ns = 400 * US, .pct_milli = 98000,
-						   .signal = MB_SIGNAL_BLACKOUT } } },
-	{ "/x/tight", { .has_user = true, .user = { .ns = 1 * US, .pct_milli = 99000 } } },
-	{ "/x/loose", { .has_user = true, .user = { .ns = 90000 * US, .pct_milli = 99000 } } },
-	{ "/x/none", { .has_user = true, .user = { .ns = 0, .pct_milli = 99000 } } },
-	{ "/a", { .has_user = true, .user = { .ns = 110 * US, .pct_milli = 99000 } } },
-	{ "/a/trusted", { .has_trusted = true,
-			  .trusted = { .ns = 9000 * US, .pct_milli = 99000 } } },
-	{ "/e", { .has_trusted = true, .trusted = { .ns = 250 * US, .pct_milli = 99000 } } },
-};
-
-static const struct asked *asked_of(const char *path, void *data)
-{
-	(void)data;
-	for (size_t i = 0; i < ARRAY_SIZE(attributes); i++)
-		if (!strcmp(attributes[i].path, path))
-			return &attributes[i].asked;
-	return NULL;
-}
-
-static const struct config bounded = {
-	.user_targets = true,
-	.user_min_ns = 100 * US,
-	.user_max_ns = 5000 * US,
-	.user_min_origin = "f:7",
-};
-
-static void test_precedence(void **state)
-{
-	struct target t = { .ns = 70 * US, .pct_milli = 99000 };
-	struct overrides orders = { 0 };
-	struct config config = files;
-	struct resolved r;
-
-	(void)state;
-	config.user_targets = true;
-	config.user_min_ns = 1 * US;
-	/* an order, then trusted.*, then the file, then user.* */
-	own_is(&config, &no_orders, "/x/both", 300, SOURCE_TRUSTED);
-	own_is(&config, &no_orders, "/e", 250, SOURCE_TRUSTED);
-	own_is(&config, &no_orders, "/a", 100, SOURCE_FILE);
-	own_is(&config, &no_orders, "/x/user", 400, SOURCE_USER);
-	assert_int_equal(override_set(&orders, "/x/both", &t), 0);
-	own_is(&config, &orders, "/x/both", 70, SOURCE_CLI);
-	overrides_free(&orders);
-
-	assert_true(own(&config, &no_orders, "/x/both", &r));
-	assert_string_equal(r.origin, "trusted.migbatch.target");
-	assert_true(own(&config, &no_orders, "/x/user", &r));
-	assert_string_equal(r.origin, "user.migbatch.target");
-	assert_int_equal(r.target.signal, MB_SIGNAL_BLACKOUT);
-	/* even root's attribute is bounded by a tighter ancestor */
-	effective_is(&config, &no_orders, "/a/trusted", 100, "/a");
-}
-
-static void test_user_stays_within_bounds(void **state)
-{
-	struct config off = bounded;
-	struct resolved r;
-
-	(void)state;
-	own_is(&bounded, &no_orders, "/x/user", 400, SOURCE_USER);
-	own_is(&bounded, &no_orders, "/x/tight", 100, SOURCE_USER);
-	own_is(&bounded, &no_orders, "/x/loose", 5000, SOURCE_USER);
-	own_is(&bounded, &no_orders, "/x/none", 5000, SOURCE_USER);
-
-	assert_true(own(&bounded, &no_orders, "/x/tight", &r));
-	assert_int_equal(r.asked_ns, 1 * US);
-	assert_string_equal(r.bound, "UserTargetMin=");
-	assert_string_equal(r.bound_origin, "f:7");
-	assert_true(own(&bounded, &no_orders, "/x/loose", &r));
-	assert_string_equal(r.bound, "UserTargetMax=");
-	assert_null(r.bound_origin);
-	assert_true(own(&bounded, &no_orders, "/x/user", &r));
-	assert_null(r.bound);
-
-	off.user_targets = false;
-	assert_false(own(&off, &no_orders, "/x/user", &r));
-	own_is(&off, &no_orders, "/x/both", 300, SOURCE_TRUSTED);
 }
 
 static void clean_is(const char *text, const char *clean)
@@ -340,8 +228,6 @@ int main(void)
 		cmocka_unit_test(test_ancestor),
 		cmocka_unit_test(test_strictest_of_the_line),
 		cmocka_unit_test(test_none_keeps_only_the_default_away),
-		cmocka_unit_test(test_precedence),
-		cmocka_unit_test(test_user_stays_within_bounds),
 		cmocka_unit_test(test_default),
 		cmocka_unit_test(test_paths_as_users_write_them),
 	};

@@ -17,7 +17,6 @@ static struct slowloop_input input(uint64_t now, uint64_t samples, uint64_t miss
 {
 	return (struct slowloop_input){
 		.now_ns = now,
-		.target_ns = 10 * NSEC_PER_MSEC,
 		.pct_milli = 99000,
 		.samples = samples,
 		.misses = misses,
@@ -251,128 +250,6 @@ static void test_silence_keeps_then_drifts_back(void **state)
 	assert_int_equal(s.scale, SCALE_NONE);
 }
 
-/* The first verdict on a window full of good samples is due when the window is over, not before. */
-static uint64_t first_verdict(uint64_t target_ns)
-{
-	struct slowloop s = { 0 };
-
-	for (uint64_t t = START;; t += NSEC_PER_MSEC) {
-		struct slowloop_input in = input(t, 1000, 0);
-
-		in.target_ns = target_ns;
-		if (slowloop_round(&s, &in) == SLOWLOOP_GOOD)
-			return t - START;
-	}
-}
-
-static void test_window_follows_the_target(void **state)
-{
-	(void)state;
-	assert_int_equal(first_verdict(1 * NSEC_PER_USEC), 100 * NSEC_PER_MSEC);
-	assert_int_equal(first_verdict(5 * NSEC_PER_MSEC), 100 * NSEC_PER_MSEC);
-	assert_int_equal(first_verdict(20 * NSEC_PER_MSEC), 320 * NSEC_PER_MSEC);
-	assert_int_equal(first_verdict(10 * NSEC_PER_SEC), NSEC_PER_SEC);
-	assert_int_equal(first_verdict(UINT64_MAX), NSEC_PER_SEC);
-}
-
-/* A cgroup that misses half of its batches whenever the scale is above @edge, for so long. */
-static void live(struct slowloop *s, uint64_t *now, uint64_t seconds, uint32_t edge)
-{
-	uint64_t end = *now + seconds * NSEC_PER_SEC;
-
-	for (; *now < end; *now += ROUND) {
-		struct slowloop_input in = input(*now, 100, s->scale > edge || !s->scale ? 50 : 0);
-
-		slowloop_round(s, &in);
-	}
-}
-
-static void silence(struct slowloop *s, uint64_t *now, uint64_t seconds)
-{
-	uint64_t end = *now + seconds * NSEC_PER_SEC;
-
-	for (; *now < end; *now += ROUND) {
-		struct slowloop_input in = input(*now, 0, 0);
-
-		slowloop_round(s, &in);
-	}
-}
-
-/* Load, silence that the scale drifts in, the same load: one cut is enough this time. */
-static void test_last_good_is_remembered(void **state)
-{
-	struct slowloop s = { 0 };
-	uint64_t now = START, back;
-	uint32_t good;
-
-	(void)state;
-	live(&s, &now, 60, 200);
-	good = s.good;
-	assert_in_range(good, SCALE_MIN, 200);
-	silence(&s, &now, 1200);
-	assert_int_equal(s.scale, SCALE_NONE);
-	assert_int_equal(s.good, good);
-
-	back = now;
-	while (s.scale > 200)
-		live(&s, &now, 1, 200);
-	assert_true(now - back <= NSEC_PER_SEC);
-	assert_int_equal(s.scale, good);
-}
-
-/* What was good and is bad now is no place to go back to. */
-static void test_bad_is_not_remembered_as_good(void **state)
-{
-	struct slowloop s = { .scale = 600, .good = 500 };
-	struct slowloop_input in = input(START, 100, 50);
-
-	(void)state;
-	assert_int_equal(slowloop_round(&s, &in), SLOWLOOP_CUT);
-	assert_int_equal(s.scale, 500);
-	in.now_ns += CUT_EVERY_NS;
-	assert_int_equal(slowloop_round(&s, &in), SLOWLOOP_CUT);
-	assert_int_equal(s.scale, 250);
-	assert_int_equal(s.good, 0);
-}
-
-/* Without the target as the limit nothing was learned about the scale. */
-static void test_good_needs_the_limit(void **state)
-{
-	struct slowloop s = { .scale = 300 };
-	uint64_t now = START;
-
-	(void)state;
-	for (int i = 0; i < 100; i++, now += ROUND) {
-		struct slowloop_input in = input(now, 100, 0);
-
-		in.limited = false;
-		slowloop_round(&s, &in);
-	}
-	assert_int_equal(s.good, 0);
-}
-
-/*
- * Step response: the edge moves down, up and down again. The scale is below it after as many cuts
- * as halving takes, stays within reach of it, and finds its way up when there is room.
- */
-static void test_step_response(void **state)
-{
-	static const uint32_t edges[] = { 1000, 300, 150, 900, 120 };
-	struct slowloop s = { 0 };
-	uint64_t now = START, from;
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(edges); i++) {
-		from = now;
-		do
-			live(&s, &now, 1, edges[i]);
-		while (s.scale > edges[i]);
-		assert_true(now - from <= 3 * NSEC_PER_SEC);
-		live(&s, &now, 600, edges[i]);
-		assert_true(s.scale * 100 >= edges[i] * 45);
-	}
-}
-
 static void test_extremes(void **state)
 {
 	struct slowloop s = { 0 };
@@ -405,11 +282,6 @@ int main(void)
 		cmocka_unit_test(test_limit_cycle_fades),
 		cmocka_unit_test(test_noise_below_the_share),
 		cmocka_unit_test(test_silence_keeps_then_drifts_back),
-		cmocka_unit_test(test_window_follows_the_target),
-		cmocka_unit_test(test_last_good_is_remembered),
-		cmocka_unit_test(test_bad_is_not_remembered_as_good),
-		cmocka_unit_test(test_good_needs_the_limit),
-		cmocka_unit_test(test_step_response),
 		cmocka_unit_test(test_extremes),
 	};
 

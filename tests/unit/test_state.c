@@ -75,11 +75,7 @@ static void test_no_file(void **state)
 
 static void test_round_trip(void **state)
 {
-	struct target a = {
-		.ns = 500 * NSEC_PER_USEC,
-		.pct_milli = 99900,
-		.signal = MB_SIGNAL_WAIT,
-	}, none = { .ns = 0, .pct_milli = TARGET_PCT_DEFAULT };
+	struct target a = { 500 * NSEC_PER_USEC, 99900 }, none = { 0, TARGET_PCT_DEFAULT };
 	struct fixture *f = *state;
 	struct state read;
 

@@ -104,17 +104,6 @@ static void test_target_text(void **state)
 	assert_int_equal(target_parse("target=2ms", &t, why, sizeof(why)), 0);
 	assert_int_equal(t.pct_milli, TARGET_PCT_DEFAULT);
 
-	assert_int_equal(t.signal, MB_SIGNAL_FIRST);
-
-	assert_int_equal(target_parse("signal=blackout target=2ms", &t, why, sizeof(why)), 0);
-	assert_int_equal(t.signal, MB_SIGNAL_BLACKOUT);
-	assert_string_equal(target_format(text, &t), "target=2ms pct=99 signal=blackout");
-	assert_int_equal(target_parse("target=2ms signal=wait pct=99.5", &t, why, sizeof(why)), 0);
-	assert_int_equal(t.signal, MB_SIGNAL_WAIT);
-	assert_string_equal(target_format(text, &t), "target=2ms pct=99.5 signal=wait");
-	assert_int_equal(target_parse("target=2ms signal=first", &t, why, sizeof(why)), 0);
-	assert_string_equal(target_format(text, &t), "target=2ms pct=99");
-
 	assert_int_equal(target_parse("target=none", &t, why, sizeof(why)), 0);
 	assert_int_equal(t.ns, 0);
 	assert_string_equal(target_format(text, &t), "target=none");
@@ -139,9 +128,6 @@ static void test_target_text_refused(void **state)
 		{ "target=1ms pct=", "percentage" },
 		{ "target=1ms pct=9x", "9x" },
 		{ "target=1ms latency=3", "latency=3" },
-		{ "target=1ms signal=", "blackout" },
-		{ "target=1ms signal=p99", "'p99' is not first" },
-		{ "signal=first", "target=" },
 	};
 	struct target t = { .ns = 7, .pct_milli = 7 };
 	char why[256];

@@ -111,7 +111,8 @@ shellcheck:
 # Formats are the compiler's to check, and macros of system headers are not read.
 cppcheck:
 	cppcheck --quiet --std=c11 --error-exitcode=1 --inline-suppr \
-		--enable=warning,performance,portability --suppress=missingIncludeSystem --suppress=normalCheckLevelMaxBranches \
+		--enable=warning,performance,portability --suppress=missingIncludeSystem \
+		--suppress=normalCheckLevelMaxBranches \
 		--suppress=invalidPrintfArgType_uint --suppress=invalidPrintfArgType_sint \
 		'-DLIBBPF_OPTS(T,N,...)=struct T N' -Iinclude -j 2 daemon include tests/unit \
 		tests/vm/progs
